@@ -1,0 +1,100 @@
+"""The composition root: the one place that knows which adapter stands behind a port."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.adapters.embedded.journal import SqliteJournal
+from weft.adapters.host.clock import HostChance, HostClock
+from weft.adapters.host.http import HostHttp
+from weft.adapters.host.log import HostLog, configure_log
+from weft.adapters.host.mail import HostMail
+from weft.adapters.host.secrets import open_secrets
+from weft.adapters.host.vault import Vault, open_vault
+from weft.languages.graph.document import parse
+from weft.languages.graph.program import GraphProgram, compile_graph
+from weft.nodes.catalogue import builtin
+from weft.ports.journal import Definition, Journal
+from weft.ports.node import Catalogue
+from weft.runtime.activities import Activities
+from weft.runtime.engine import Engine, Observe
+
+__all__ = [
+    "Settings",
+    "Vault",
+    "builtin",
+    "compile_source",
+    "configure_log",
+    "open_engine",
+    "open_secrets",
+    "open_vault",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that can be set about an embedded engine."""
+
+    database: Path = Path(".weft/weft.db")
+    slots: int = 64
+    """How many activities may run at once."""
+    env_file: Path | None = None
+    """A `.env`-like file with credentials."""
+    credential_store: Path | None = None
+    key_file: Path | None = None
+
+
+def compile_source(source: bytes, catalogue: Catalogue = builtin) -> GraphProgram:
+    """Return the program of a definition's canonical bytes; DefinitionError if it has problems."""
+    return compile_graph(parse(source), catalogue)
+
+
+@asynccontextmanager
+async def open_engine(
+    settings: Settings,
+    *,
+    observe: Iterable[Observe] = (),
+    catalogue: Catalogue = builtin,
+) -> AsyncIterator[Engine]:
+    """Open the journal, and serve runs on it until the context is left."""
+
+    def compiled(definition: Definition) -> GraphProgram:
+        return compile_source(definition.source, catalogue)
+
+    journal = SqliteJournal(settings.database)
+    http = HostHttp()
+    log = HostLog()
+    activities = Activities(
+        http=http,
+        mail=HostMail(),
+        log=log,
+        secrets=open_secrets(
+            os.environ,
+            file=settings.env_file,
+            store=settings.credential_store,
+            key_file=settings.key_file,
+        ),
+    )
+    engine = Engine(
+        journal,
+        compiled,
+        activities,
+        HostClock(),
+        HostChance(),
+        log,
+        slots=settings.slots,
+        observe=observe,
+    )
+    try:
+        async with engine:
+            yield engine
+    finally:
+        await http.aclose()
+        journal.close()
+
+
+_journal: type[Journal] = SqliteJournal

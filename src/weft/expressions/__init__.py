@@ -1,0 +1,20 @@
+"""Expressions: text and data in, data out.
+
+One language, jq. `compile_jq` reads a bare expression, `compile_template` a parameter of any shape
+with `$references` and `{{ jq }}` inside its strings. Both are read once, when a workflow is
+compiled; evaluating them never reads data as code.
+"""
+
+from weft.expressions.jq import Jq, compile_jq
+from weft.expressions.limits import DEFAULT, Limits
+from weft.expressions.template import Template, compile_template, find_errors
+
+__all__ = [
+    "DEFAULT",
+    "Jq",
+    "Limits",
+    "Template",
+    "compile_jq",
+    "compile_template",
+    "find_errors",
+]

@@ -1,0 +1,157 @@
+"""One jq expression: compiled once, evaluated on data as often as one likes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from weft.errors import ExpressionError
+from weft.expressions.compiler import compile_text
+from weft.expressions.flow import Env, Filter, Flow
+from weft.expressions.library import JqError, JqParseError
+from weft.expressions.limits import DEFAULT, Limits
+from weft.expressions.meter import LIMIT, Meter
+from weft.expressions.operations import PYTHON_ERRORS, failure
+from weft.expressions.reference import PATTERN, Reference, read_reference
+from weft.expressions.scope import Found
+
+SYNTAX = "EXPRESSION_SYNTAX"
+_LARGEST = 1.7976931348623157e308
+
+
+class Jq:
+    """A compiled expression; immutable.
+
+    `names` are the variables it asks for, without "$". What it reaches through `$node.<x>` is in
+    `nodes`; `all_nodes` is true when it uses `$node` in any other way.
+    """
+
+    __slots__ = ("_levels", "_reference", "_run", "all_nodes", "names", "nodes", "source")
+
+    def __init__(self, source: str, run: Filter, levels: int, found: Found) -> None:
+        self.source = source
+        self.names = frozenset(found.names)
+        self.nodes = frozenset(found.nodes)
+        self.all_nodes = found.all_nodes
+        self._run = run
+        self._levels = levels
+        match = PATTERN.fullmatch(source)
+        self._reference: Reference | None = read_reference(match) if match else None
+
+    def __repr__(self) -> str:
+        return f"Jq({self.source!r})"
+
+    def evaluate(
+        self,
+        input: Any,  # noqa: A002  (what jq calls it)
+        variables: Mapping[str, Any],
+        *,
+        now_ms: int = 0,
+        limits: Limits = DEFAULT,
+    ) -> Any:
+        """Return the one value the expression yields for `input` (jq's `.`), or None for none.
+
+        A variable that `variables` lacks is null. Neither `input` nor `variables` is changed; the
+        value may share parts with them. Raises ExpressionError: EXPRESSION_FAILED when jq fails on
+        this data or yields more than one value, EXPRESSION_LIMIT when it breaks `limits`.
+        """
+        try:
+            if self._reference is not None:
+                return self._reference.follow(variables.get(self._reference.name))
+            meter = Meter(limits)
+            meter.descend(self._levels)
+            values: dict[int | str, Any] = {name: variables.get(name) for name in self.names}
+            values["node"] = variables.get("node")
+            flows = self._run(Env(values, meter, now_ms), None, input)
+            return _finish(meter, self._only(flows))
+        except ExpressionError as error:
+            raise ExpressionError(f"{self._shown()}: {error}", code=error.code) from None
+        except JqError as error:
+            raise ExpressionError(f"{self._shown()}: {_message(error)}") from None
+        except (RecursionError, MemoryError):
+            raise ExpressionError(
+                f"{self._shown()}: the expression or its data nests too deeply; flatten it, "
+                "or use a loop (until, reduce, recurse)",
+                code=LIMIT,
+            ) from None
+        except PYTHON_ERRORS as error:
+            raise ExpressionError(f"{self._shown()}: {failure(error)}") from None
+
+    def _only(self, flows: Iterator[Flow]) -> Any:
+        for _, value in flows:
+            for _ in flows:
+                raise ExpressionError(
+                    "it yields more than one value; wrap it in [ ... ] to get a list, "
+                    "or in first( ... ) to get one"
+                )
+            return value
+        return None
+
+    def _shown(self) -> str:
+        """Return the expression as an error message quotes it."""
+        text = " ".join(self.source.split())
+        return f"expression `{text[:77]}...`" if len(text) > 80 else f"expression `{text}`"
+
+
+def compile_jq(source: str) -> Jq:
+    """Read a jq expression; braces `{{ }}` around it are optional.
+
+    Raises ExpressionError (EXPRESSION_SYNTAX) with what is wrong and where.
+    """
+    text = strip_braces(source)
+    if not text:
+        raise ExpressionError("the expression is empty; write a jq filter such as .", code=SYNTAX)
+    found = Found()
+    try:
+        run, levels = compile_text(text, found)
+    except JqParseError as error:
+        raise ExpressionError(f"`{text}` is not jq: {_explain(error)}", code=SYNTAX) from None
+    except RecursionError:
+        raise ExpressionError("the expression nests too deeply", code=SYNTAX) from None
+    except ExpressionError as error:
+        raise ExpressionError(f"`{text}`: {error}", code=SYNTAX) from None
+    return Jq(text, run, levels, found)
+
+
+def strip_braces(source: str) -> str:
+    """Return the jq inside `{{ }}`, or all of `source` when it has no braces around it."""
+    text = source.strip()
+    if text.startswith("{{") and text.endswith("}}"):
+        return text[2:-2].strip()
+    return text
+
+
+def _explain(error: JqParseError) -> str:
+    """Return the parser's complaint in words that need no knowledge of its tokens."""
+    text = _TOKEN.sub("", str(error)).replace("EOF None", "the end").replace("token None", "end")
+    return text[:1].lower() + text[1:]
+
+
+_TOKEN = re.compile(r"\b(?:FIELD|FORMAT|IDENT|KW|NUM|OP|STR|VAR) (?:None )?(?=\S)")
+
+
+def _message(error: JqError) -> str:
+    try:
+        return str(error)
+    except PYTHON_ERRORS:
+        return "failed with a value that cannot be shown"
+
+
+def _finish(meter: Meter, value: Any) -> Any:
+    """Return the result as JSON can hold it: NaN is null, infinity the largest number."""
+    meter.admit(value)
+    return _without_odd_numbers(value) if meter.odd_numbers else value
+
+
+def _without_odd_numbers(value: Any) -> Any:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return math.copysign(_LARGEST, value) if math.isinf(value) else value
+    if isinstance(value, list):
+        return [_without_odd_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_odd_numbers(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,201 @@
+"""The coordination algorithm: exactly-once routing on at-least-once delivery.
+
+This is the pure state machine that the memory and SQLite backends share; the Redis scripts say the
+same in Lua. Every method is one atomic step, and repeating it with the same arguments gives the
+same answer. It never looks inside user data: values are opaque bytes.
+
+Rule 1: whatever decides a transition is in `barriers`, `scopes`, `merges` or here; nowhere else.
+Rule 2: nothing is ever counted that can be named. Slots are filled, edges arrive, units leave.
+
+The state of one run is a set of *cells*, grouped so that a group can be dropped whole:
+
+    group ""            the run itself, which is also the root scope
+    group "<split>/<i>" the scope of item i of one run of a split
+    group "<split>"     the barrier of one run of a split
+
+    kind      field          value                           in
+    live      -              tokens alive in the scope       scope (1 when absent)
+    fate      token id       (tag, children)                 scope: the outcome being followed
+    owner     token id       publish id                      scope: which copy of a token runs
+    record    token id       outcome bytes                   scope: fixed before several effects
+    left      unit           value bytes                     scope: what ended here
+    closed    -              (by, error bytes or None)       scope: closed, its slot not yet filled
+    dead      edge           1                               scope
+    merge     node           (opened by or "", discarded)    scope
+    arrival   node \\x1f edge  (unit, payload)                 scope
+    split     split          1                               scope: barriers to drop with it
+    head      -              Head as a tuple                 barrier
+    origin    -              the split's token               barrier
+    slot      index          (by, start, count)              barrier
+    value     index          value bytes                     barrier
+    done      -              (by, completion bytes or None)  run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from weft.kernel.claims import (
+    CLOSED,
+    DUPLICATE,
+    SETTLED,
+    SUPERSEDED,
+    Finish,
+    Run,
+    Verdict,
+)
+from weft.kernel.effects import (
+    Abort,
+    Arrive,
+    Asks,
+    Close,
+    DiscardMerge,
+    DiscardSplit,
+    ExpireMerge,
+    Fill,
+    Forget,
+    Late,
+    Leave,
+    Open,
+    Overdue,
+    R,
+    Record,
+    Scatter,
+    Skip,
+    Superseded,
+    TryOpen,
+    Values,
+)
+from weft.kernel.lineage import ROOT, Lineage, item_scope
+from weft.kernel.merges import Merges
+from weft.kernel.messages import CompletionMessage, Token, encode_message
+
+_completions = msgspec.json.Decoder(CompletionMessage)
+
+
+class Coordination(Merges):
+    """The operations on one run's cells."""
+
+    # -- claim ---------------------------------------------------------------------------------
+
+    def claim(self, token: Token) -> Verdict:
+        """Say whether the bearer of `token` may execute it: one round trip, before all else."""
+        closed = self._closed(token.lineage_stack, token.token_id)
+        if closed is not None:
+            return closed
+        cells, scope = self._cells, token.scope
+        fate = cells.get(scope, "fate", token.parent)
+        if fate is None:
+            self._settle(scope, token.parent, token.outcome, token.siblings)
+        elif fate[0] != token.outcome:
+            return SUPERSEDED
+        owner = cells.get(scope, "owner", token.token_id)
+        if owner is None:
+            cells.put(scope, "owner", token.token_id, token.publish_id)
+        elif owner != token.publish_id:
+            return DUPLICATE
+        recorded = cells.get(scope, "record", token.token_id)
+        if recorded is not None:
+            return Run(recorded)
+        own = cells.get(scope, "fate", token.token_id)
+        if own is not None and own[1] == 1:
+            return SETTLED  # its only child is already on its way
+        return Run()
+
+    def _closed(self, lineage: Lineage, by: str) -> Verdict | None:
+        """Is the run, or any scope on this lineage, closed? By another, or by `by` itself?
+
+        From the outside in: whoever closed an outer scope had finished with the inner ones.
+        """
+        done = self._cells.get(ROOT, "done", "")
+        if done is not None:
+            return Finish(0) if done[0] == by and done[1] is not None else CLOSED
+        closed = self._cells.get(ROOT, "closed", "")
+        if closed is not None:
+            return Finish(0) if closed[0] == by else CLOSED
+        for depth, frame in enumerate(lineage, 1):
+            head = self._head(frame.split_token)
+            if head is None or head.discarded or head.closed_by not in ("", by):
+                return CLOSED
+            closed = self._cells.get(
+                frame.split_token, "slot", str(frame.item_index)
+            ) or self._cells.get(item_scope(frame.split_token, frame.item_index), "closed", "")
+            if closed is not None:
+                return Finish(depth) if closed[0] == by else CLOSED
+        return None
+
+    # -- the end of the run --------------------------------------------------------------------
+
+    def close(self, ask: Close) -> CompletionMessage | None:
+        """End the run once. Whoever ended it gets the same completion however often it asks."""
+        done = self._cells.get(ROOT, "done", "")
+        if done is None:
+            if ask.message is None:
+                return None
+            fate = self._cells.get(ROOT, "fate", ask.unit)
+            if fate is not None and fate[1]:
+                return None  # a child of another attempt is already being followed
+            done = (ask.by, encode_message(ask.message))
+            self._cells.put(ROOT, "done", "", done)
+        if done[0] != ask.by or done[1] is None:
+            return None
+        return _completions.decode(done[1])
+
+    def forget(self, _: Forget) -> None:
+        """Drop everything but the tombstone of a run that ended."""
+        done = self._cells.get(ROOT, "done", "")
+        if done is None:
+            return
+        for group in self._cells.groups():
+            self._cells.drop(group)
+        self._cells.put(ROOT, "done", "", (done[0], None))
+
+    # -- by name -------------------------------------------------------------------------------
+
+    def answer(self, effect: Asks[R]) -> R:
+        """Answer any question of the kernel that is about coordination.
+
+        After the run has ended only the message that ended it still gets answers, and after the
+        end is published nobody does: a worker that was slow to notice must not write new state.
+        """
+        done = self._cells.get(ROOT, "done", "")
+        if done is not None and (done[1] is None or done[0] != getattr(effect, "by", done[0])):
+            return cast(R, self._over(effect))
+        return cast(R, self._methods[type(effect)](self, effect))
+
+    @staticmethod
+    def _over(effect: Asks[Any]) -> Any:
+        match effect:
+            case Record():
+                return Superseded()
+            case Scatter() | Abort():
+                return False
+            case Leave():
+                return Open()
+            case Arrive():
+                return Late()
+            case Skip():
+                return effect.edges
+            case _:
+                return None
+
+    _methods: dict[type, Callable[[Any, Any], Any]] = {  # noqa: RUF012 (a constant table)
+        Record: Merges.record,
+        Scatter: Merges.scatter,
+        Leave: Merges.leave,
+        Abort: Merges.abort,
+        Fill: Merges.fill,
+        Values: Merges.values,
+        Overdue: Merges.overdue,
+        DiscardSplit: Merges.discard_split,
+        Arrive: Merges.arrive,
+        Skip: Merges.skip,
+        TryOpen: Merges.try_open,
+        ExpireMerge: Merges.expire_merge,
+        DiscardMerge: Merges.discard_merge,
+        Close: close,
+        Forget: forget,
+    }

@@ -1,0 +1,206 @@
+"""The three messages of RFC 001 section 6, with the fields of RFC 004, 005 and 006.
+
+Everything beyond the RFCs is optional, so that a producer who knows only them can start a run with
+a plain NodeExecutionMessage. Decoding is lazy: the definition and every context entry stay bytes
+until something needs them. What does not decode, or breaks a limit, raises MessageError: repeating
+it can never help, so it goes to quarantine.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from weft.errors import MessageError
+from weft.kernel.context import Context, Ref
+from weft.kernel.ids import derive
+from weft.kernel.json import MAX_DEPTH, depth_of
+from weft.kernel.lineage import Frame, Lineage, scope_of
+from weft.kernel.outcome import NodeError
+
+MAX_BYTES = 10 * 1024 * 1024
+"""RFC 001 section 11.1: the largest message."""
+MAX_LINEAGE = 64
+IDENTIFIER = r"^[a-zA-Z0-9_-]+$"
+_identifier = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+
+Signal = Literal["", "resume", "timeout", "page"]
+Status = Literal["running", "success", "failed", "waiting"]
+Ending = Literal["completed", "failed", "halted"]
+
+
+class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Execute one node. Called a *token* everywhere else: a run is where its tokens are."""
+
+    workflow_id: str
+    execution_id: str
+    current_node: str
+    accumulated_context: dict[str, Raw]
+    workflow_definition: Raw | msgspec.UnsetType = msgspec.UNSET
+    """The definition itself; our own tokens carry `definition_ref` instead."""
+    from_node: str = ""
+    lineage_stack: Lineage = ()
+
+    token_id: str = ""
+    """Deterministic: a hash of the parent token and the way from it to here."""
+    publish_id: str = ""
+    """Unique per physical publish: tells a redelivery from a duplicate."""
+    parent: str = ""
+    outcome: str = ""
+    siblings: int = 1
+    """The settled step this token came from, the routing it chose, and how many children it has."""
+    from_edge: str = ""
+    definition_ref: str = ""
+    context_refs: dict[str, Ref] = {}
+    context_base: Ref | None = None
+    attempt: int = 1
+    started_at: int = 0
+    """When the run started, in epoch milliseconds."""
+    signal: Signal = ""
+    """Why a token that is not an ordinary arrival was sent."""
+    sent_at: int = 0
+    """When this token was made, in epoch milliseconds. Expressions and waits take it for "now", so
+    that a redelivery computes what the first delivery did."""
+    items_ref: Ref | None = None
+    """Of a split's own token: the array its items come from."""
+    span: tuple[int, int, int] = (0, 0, 0)
+    """Of a split that is still sending: next item, end of what may be sent now, total."""
+    traceparent: str = ""
+    priority: int = 0
+
+    @property
+    def scope(self) -> str:
+        """Return the scope this token lives in."""
+        return scope_of(self.lineage_stack)
+
+    @property
+    def context(self) -> Context:
+        """Return the context this token carries."""
+        return Context(self.accumulated_context, self.context_refs, self.context_base)
+
+
+Token = NodeExecutionMessage
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a barrier is (RFC 004, 7.2)."""
+
+    processed: int
+    total: int
+    failed: int = 0
+
+
+class NodeStatusMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What happened to one node. `output`, `error` and `duration_ms` are always present."""
+
+    workflow_id: str
+    execution_id: str
+    node_id: str
+    status: Status
+    output: Raw | None = msgspec.field(default_factory=lambda: None)
+    error: NodeError | None = msgspec.field(default_factory=lambda: None)
+    executed_at: str
+    duration_ms: int
+    lineage_stack: Lineage = ()
+    token_id: str = ""
+    attempt: int = 1
+    output_ref: Ref | None = None
+    """Where the output is when it is too large to carry."""
+    progress: Progress | None = None
+    details: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class CompletionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The one ending of a run."""
+
+    workflow_id: str
+    execution_id: str
+    status: Ending
+    final_context: dict[str, Raw]
+    completed_at: str
+    total_duration_ms: int
+    context_refs: dict[str, Ref] = {}
+    error: NodeError | None = None
+    failed_node: str = ""
+    output_nodes: tuple[str, ...] = ()
+    """The nodes at which the run ended: their outputs are its output."""
+
+
+Message = NodeExecutionMessage | NodeStatusMessage | CompletionMessage
+
+_tokens = msgspec.json.Decoder(NodeExecutionMessage)
+_encoder = msgspec.json.Encoder()
+
+
+def encode_message(message: Message) -> bytes:
+    """Return the wire form, no larger than a message may be."""
+    data = _encoder.encode(message)
+    if len(data) > MAX_BYTES:
+        raise MessageError(
+            f"message of {len(data)} bytes for {message.execution_id} exceeds {MAX_BYTES} bytes"
+        )
+    return data
+
+
+def decode_token(data: bytes) -> Token:
+    """Return the token in `data` with every derivable field filled in, or raise MessageError."""
+    if len(data) > MAX_BYTES:
+        raise MessageError(f"message of {len(data)} bytes exceeds the limit of {MAX_BYTES} bytes")
+    if depth_of(data) > MAX_DEPTH:
+        raise MessageError(f"message is nested deeper than {MAX_DEPTH} levels")
+    try:
+        token = _tokens.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise MessageError(f"not a NodeExecutionMessage: {problem}") from None
+    _check(token)
+    return token if token.token_id else _named(token)
+
+
+def read_token(data: bytes) -> Token:
+    """Return the token that `encode_message` wrote: for what the engine itself has stored."""
+    return _tokens.decode(data)
+
+
+def _check(token: Token) -> None:
+    for name in ("workflow_id", "execution_id", "current_node"):
+        value = getattr(token, name)
+        if not _identifier.fullmatch(value):
+            raise MessageError(f"{name} {value[:80]!r} must match {IDENTIFIER}, 128 at most")
+    if len(token.lineage_stack) > MAX_LINEAGE:
+        raise MessageError(f"lineage_stack is deeper than {MAX_LINEAGE} splits")
+    for name in token.accumulated_context:
+        if not name.startswith("$"):
+            raise MessageError(f"accumulated_context key {name[:80]!r} must start with '$'")
+    if token.siblings < 1 or token.attempt < 1 or min(token.span) < 0:
+        raise MessageError("siblings and attempt must be at least 1, span not negative")
+
+
+def _named(token: Token) -> Token:
+    """Give a token from a producer that knows only the RFC the identity it would have had."""
+    path = [f"{frame.branch_id}:{frame.item_index}" for frame in token.lineage_stack]
+    parent = derive(token.execution_id, "rfc", token.from_node, *path)
+    return msgspec.structs.replace(
+        token, token_id=derive(parent, token.current_node), parent=parent, outcome="ok"
+    )
+
+
+def branch_id(execution_id: str, split_node: str, index: int) -> str:
+    """Return the branch name of RFC 004, 3.1."""
+    return f"{execution_id}_{split_node}_{index}"
+
+
+def item_frame(execution_id: str, split: str, node: str, index: int, total: int) -> Frame:
+    """Return the frame of one item of one run of a split."""
+    return Frame(node, branch_id(execution_id, node, index), index, total, split)
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the published JSON Schema of each message, by name."""
+    return {
+        kind.__name__: msgspec.json.schema(kind)
+        for kind in (NodeExecutionMessage, NodeStatusMessage, CompletionMessage)
+    }

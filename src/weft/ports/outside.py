@@ -1,0 +1,94 @@
+"""What nodes may call: HTTP, mail and the log.
+
+Adapters never raise for what the other side does: a refused connection, a time-out or a protocol
+error is an `OutsideError` with a code that a retry policy can match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from weft.errors import WeftError
+
+
+class OutsideError(WeftError):
+    """The other side could not be reached or did not keep to its protocol."""
+
+    def __init__(self, message: str, code: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """One request, already encoded."""
+
+    method: str
+    url: str
+    query: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)
+    timeout_s: float = 30.0
+    verify_tls: bool = True
+    follow_redirects: bool = True
+    max_bytes: int = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAnswer:
+    """One response, read whole and no larger than the request allowed."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    duration_ms: int = 0
+    """From sending the first byte of the request to reading the last of the answer."""
+
+
+class Http(Protocol):
+    """A pooled HTTP client."""
+
+    async def send(self, request: HttpRequest) -> HttpAnswer:
+        """Send and read the whole answer.
+
+        Raises OutsideError with code HTTP_TIMEOUT, HTTP_CONNECT, HTTP_TLS, HTTP_TOO_LARGE,
+        HTTP_REDIRECTS or HTTP_PROTOCOL. A status of 400 or more is an answer, not an error.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailServer:
+    """Where and how to hand mail over. `tls`: "none", "starttls" or "tls" (from the first byte)."""
+
+    host: str
+    port: int
+    tls: str = "starttls"
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    verify_tls: bool = True
+    timeout_s: float = 30.0
+
+
+class Mail(Protocol):
+    """Hands a message to an SMTP server."""
+
+    async def send(
+        self, server: MailServer, sender: str, recipients: Sequence[str], message: bytes
+    ) -> Sequence[str]:
+        """Deliver `message` and return the recipients that were accepted.
+
+        Raises OutsideError with code SMTP_CONNECT, SMTP_TLS, SMTP_AUTH, SMTP_REFUSED (nobody was
+        accepted, or the message was rejected) or SMTP_TIMEOUT.
+        """
+        ...
+
+
+class Log(Protocol):
+    """The structured log. Values are redacted before they are written."""
+
+    def write(self, level: str, message: str, **fields: object) -> None:
+        """Write one line at `level` ("debug", "info", "warning" or "error")."""
+        ...

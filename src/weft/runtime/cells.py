@@ -1,0 +1,43 @@
+"""Coordination cells in memory that remember what changed, so that a commit can write just that.
+
+A scope that is born and closed between two commits leaves no trace: its cells are never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weft.kernel.cells import MemoryCells
+from weft.ports.journal import CellChanges
+
+
+class JournaledCells(MemoryCells):
+    """The cells of one run, loaded from the journal and written back by its commits."""
+
+    def __init__(self, stored: Iterable[tuple[str, str, str, Any]] = ()) -> None:
+        super().__init__()
+        self._stored: set[str] = set()
+        for group, kind, field, value in stored:
+            super().put(group, kind, field, value)
+            self._stored.add(group)
+        self._changes = CellChanges()
+
+    def put(self, group: str, kind: str, field: str, value: Any) -> None:
+        """Set the cell, and remember to write it."""
+        super().put(group, kind, field, value)
+        self._changes.cells.setdefault(group, {})[kind, field] = value
+
+    def drop(self, group: str) -> None:
+        """Drop a whole group, and remember to delete it if it was ever written."""
+        super().drop(group)
+        self._changes.cells.pop(group, None)
+        if group in self._stored:
+            self._stored.discard(group)
+            self._changes.dropped.add(group)
+
+    def take(self) -> CellChanges:
+        """Return what changed since the last call; the caller will write it."""
+        changes, self._changes = self._changes, CellChanges()
+        self._stored.update(changes.cells)
+        return changes

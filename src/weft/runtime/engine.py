@@ -1,0 +1,324 @@
+"""The embedded engine: one process, one journal, any number of runs at once.
+
+A single loop takes turns: it handles what is ready in memory, hands the batch to the one writer,
+and handles more while that commits. Runs take turns fairly, so a huge fan-out does not starve a
+small run beside it, and a run whose next node needs a slot waits without holding up the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import msgspec
+
+from weft.errors import InputError, StorageError
+from weft.kernel.json import MAX_DEPTH, depth_of, encode
+from weft.kernel.lineage import describe
+from weft.kernel.messages import CompletionMessage, Token
+from weft.kernel.outcome import Outcome
+from weft.kernel.program import Activity, Program
+from weft.ports.clock import Chance, Clock
+from weft.ports.journal import Definition, Execution, Journal, NodeRun
+from weft.ports.outside import Log
+from weft.runtime.activities import Activities
+from weft.runtime.cells import JournaledCells
+from weft.runtime.run import Run
+from weft.runtime.turn import News, Turn, Turns
+
+TURN_TOKENS = 2_000
+"""At most this many tokens share a commit."""
+TURN_SECONDS = 0.025
+"""A turn that takes longer is committed as it is: latency for one is throughput for nobody."""
+QUANTUM = 32
+"""How many tokens of one run are handled before another run has its turn."""
+
+Observe = Callable[[News], None]
+Compile = Callable[[Definition], Program]
+
+_completions = msgspec.json.Decoder(CompletionMessage)
+
+
+class Engine:
+    """Runs workflows durably. Use it as an async context manager.
+
+    `observe` is called with every status and completion message, in order, after it is committed.
+    Leaving the context stops at a commit; what is unfinished goes on when it is resumed.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        compile_definition: Compile,
+        activities: Activities,
+        clock: Clock,
+        chance: Chance,
+        log: Log,
+        *,
+        slots: int = 64,
+        observe: Iterable[Observe] = (),
+    ) -> None:
+        self._journal = journal
+        self._compile = compile_definition
+        self._activities = activities
+        self._clock = clock
+        self._chance = chance
+        self._log = log
+        self._observers = list(observe)
+        self._free_slots = slots
+        self._runs: dict[str, Run] = {}
+        self._accepted: dict[str, asyncio.Future[None]] = {}
+        self._rotation: deque[Run] = deque()
+        self._starved: deque[Run] = deque()
+        self._broken: Exception | None = None
+        self._results: deque[tuple[Run, int, Token, Outcome, int]] = deque()
+        self._alarms: list[tuple[int, str, str]] = []
+        self._turns = Turns(journal, clock.now_ms, chance.dice, self._wake_at)
+        self._wake = asyncio.Event()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="weft-journal")
+        self._committing: asyncio.Task[None] | None = None
+        self._loop_task: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    async def __aenter__(self) -> Self:
+        self._loop_task = asyncio.create_task(self._loop())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stopping = True
+        self._wake.set()
+        if self._loop_task is not None:
+            await asyncio.wait([self._loop_task])
+        tasks = [task for run in self._runs.values() for task in run.activities.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._writer.shutdown()
+
+    # -- runs ----------------------------------------------------------------------------------
+
+    async def start(
+        self, program: Program, source: bytes, given: Any, execution_id: str | None = None
+    ) -> str:
+        """Start a run and return its id once that is committed: it will then end, come what may."""
+        raw = encode(given)
+        if depth_of(bytes(raw)) > MAX_DEPTH:
+            raise InputError(f"the input is nested deeper than {MAX_DEPTH} levels")
+        now_ms = self._clock.now_ms()
+        execution_id = execution_id or self._chance.execution_id(now_ms)
+        if self._journal.execution(execution_id) is not None:
+            raise InputError(f"there is a run called {execution_id} already; choose another id")
+        run = Run(execution_id, program, JournaledCells())
+        tokens, payloads = program.start(execution_id, raw, now_ms=now_ms)
+        batch = self._turns.turn.batch
+        batch.definitions.append(Definition(program.ref, program.workflow_id, source))
+        batch.started.append(
+            Execution(
+                execution_id=execution_id,
+                workflow_id=program.workflow_id,
+                definition_ref=program.ref,
+                status="running",
+                started_ms=now_ms,
+            )
+        )
+        self._turns.keep(run, payloads)
+        for token in tokens:
+            self._turns.send(run, token)
+        self._accepted[execution_id] = accepted = asyncio.get_running_loop().create_future()
+        self._admit(run)
+        await accepted
+        return execution_id
+
+    def resume(self, execution_id: str) -> None:
+        """Take up an unfinished run where its last commit left it."""
+        execution = self._journal.execution(execution_id)
+        if execution is None:
+            raise InputError(f"there is no run called {execution_id}")
+        definition = self._journal.definition(execution.definition_ref)
+        if definition is None:
+            raise StorageError(f"the definition of {execution_id} is not in the database")
+        cells = JournaledCells(self._journal.cells(execution_id))
+        run = Run(execution_id, self._compile(definition), cells)
+        run.ready.extend(self._journal.messages(execution_id))
+        for due_ms, timer_id in self._journal.timers(execution_id):
+            self._wake_at(due_ms, execution_id, timer_id)
+        self._admit(run)
+
+    def unfinished(self) -> list[Execution]:
+        """Return the runs of the journal that have not ended."""
+        return self._journal.unfinished()
+
+    def _admit(self, run: Run) -> None:
+        if self._broken is not None:
+            raise self._broken
+        self._runs[run.execution_id] = run
+        self._enqueue(run)
+        self._wake.set()
+
+    async def wait(self, execution_id: str) -> CompletionMessage:
+        """Return how the run ended, once it has."""
+        run = self._runs.get(execution_id)
+        if run is not None:
+            return await asyncio.shield(run.done)
+        execution = self._journal.execution(execution_id)
+        if execution is None:
+            raise InputError(f"there is no run called {execution_id}")
+        if execution.completion is None:
+            raise InputError(f"run {execution_id} is not being served here; resume it first")
+        return _completions.decode(execution.completion)
+
+    def context_of(self, message: CompletionMessage) -> dict[str, Any]:
+        """Return the whole final context of a run, with what it refers to."""
+        context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
+        for name, ref in message.context_refs.items():
+            context[name] = msgspec.json.decode(self._journal.payload(message.execution_id, ref))
+        return context
+
+    def history(self, execution_id: str) -> list[NodeRun]:
+        """Return what every visited node of a run came to."""
+        return list(self._journal.node_runs(execution_id))
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    async def _loop(self) -> None:
+        try:
+            while not self._stopping:
+                self._wake.clear()
+                self._fire()
+                self._work()
+                if not await self._advance():
+                    due_ms = self._alarms[0][0] if self._alarms else None
+                    await self._clock.wait(self._wake, due_ms)
+            await self._advance()
+            if self._committing is not None:
+                await self._committing
+        except Exception as problem:
+            self._break(problem)
+
+    def _work(self) -> None:
+        """Handle what is ready, until the turn is full or nothing can go on."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + TURN_SECONDS
+        while self._results:
+            run, seq, token, outcome, duration_ms = self._results.popleft()
+            if not run.ended:
+                self._turns.settle(run, seq, token, outcome, duration_ms)
+                self._enqueue(run)
+        while self._rotation and self._turns.turn.handled < TURN_TOKENS and clock() < until:
+            run = self._rotation.popleft()
+            run.queued = False
+            self._serve(run)
+
+    def _serve(self, run: Run) -> None:
+        for _ in range(QUANTUM):
+            if run.ended or not run.ready:
+                return
+            if self._free_slots <= 0 and self._needs_slot(run):
+                run.queued = True
+                self._starved.append(run)
+                return
+            before = len(self._turns.turn.activities)
+            self._turns.handle(run)
+            self._free_slots -= len(self._turns.turn.activities) - before
+        self._enqueue(run)
+
+    def _needs_slot(self, run: Run) -> bool:
+        token = self._turns.peek(run)
+        return token is not None and run.program.outside(token)
+
+    def _enqueue(self, run: Run) -> None:
+        if run.ready and not run.queued:
+            run.queued = True
+            self._rotation.append(run)
+
+    async def _advance(self) -> bool:
+        """Hand the turn to the writer, which has one commit in flight at most.
+
+        Return whether there is more to do at once.
+        """
+        if self._turns.pending():
+            if self._committing is not None:
+                await self._committing
+            self._committing = asyncio.create_task(self._commit(self._turns.take()))
+        await asyncio.sleep(0)
+        return bool(self._rotation or self._results)
+
+    async def _commit(self, turn: Turn) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._writer, self._journal.commit, turn.batch)
+        self._turns.committed(turn)
+        for execution in turn.batch.started:
+            if execution.execution_id in self._accepted:
+                self._accepted.pop(execution.execution_id).set_result(None)
+        self._tell(turn)
+        for run, message in turn.ended:
+            self._finish(run, message)
+        for run, seq, token, activity in turn.activities:
+            run.activities[seq] = asyncio.create_task(self._run(run, seq, token, activity))
+        self._wake.set()
+
+    def _tell(self, turn: Turn) -> None:
+        for line in turn.lines:
+            text = line.message if isinstance(line.message, str) else encode(line.message)
+            self._log.write(
+                line.level,
+                text if isinstance(text, str) else bytes(text).decode(),
+                run=line.token.execution_id,
+                node=line.token.current_node,
+                item=describe(line.token.lineage_stack),
+            )
+        for news in turn.news:
+            if news is not None:
+                for observe in self._observers:
+                    observe(news)
+
+    async def _run(self, run: Run, seq: int, token: Token, activity: Activity) -> None:
+        started_ms = self._clock.now_ms()
+        try:
+            if run.ended:
+                return
+            outcome = await self._activities.run(token, activity)
+            duration_ms = self._clock.now_ms() - started_ms
+            self._results.append((run, seq, token, outcome, duration_ms))
+        finally:
+            run.activities.pop(seq, None)
+            self._free_slots += 1
+            while self._starved:
+                waiting = self._starved.popleft()
+                waiting.queued = False
+                self._enqueue(waiting)
+            self._wake.set()
+
+    def _finish(self, run: Run, message: CompletionMessage) -> None:
+        for task in tuple(run.activities.values()):
+            task.cancel()
+        del self._runs[run.execution_id]
+        run.done.set_result(message)
+
+    def _break(self, problem: Exception) -> None:
+        """The journal cannot be written: nothing can be promised any more, so everyone is told."""
+        self._broken = problem
+        waiters: list[asyncio.Future[Any]] = [run.done for run in self._runs.values()]
+        for waiter in (*waiters, *self._accepted.values()):
+            if not waiter.done():
+                waiter.set_exception(problem)
+                waiter.exception()  # taken note of here, also when nobody waits for it
+
+    # -- timers --------------------------------------------------------------------------------
+
+    def _wake_at(self, due_ms: int, execution_id: str, timer_id: str) -> None:
+        heapq.heappush(self._alarms, (due_ms, execution_id, timer_id))
+
+    def _fire(self) -> None:
+        """Send the tokens whose time has come."""
+        now_ms = self._clock.now_ms()
+        while self._alarms and self._alarms[0][0] <= now_ms:
+            _, execution_id, timer_id = heapq.heappop(self._alarms)
+            run = self._runs.get(execution_id)
+            if run is not None and not run.ended:
+                self._turns.fire(run, timer_id)
+                self._enqueue(run)

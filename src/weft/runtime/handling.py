@@ -1,0 +1,71 @@
+"""Handling one token, without knowing where: the steps between a delivery and its effects.
+
+    claim -> step -> (run the activity) -> settle -> perform
+
+The embedded engine and the simulator drive exactly these functions; they differ only in what an
+effect does and in what may happen between two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from weft.errors import MessageError
+from weft.kernel.claims import Drop, Finish, Run, Verdict
+from weft.kernel.effects import Effect, Judgement
+from weft.kernel.json import encode
+from weft.kernel.messages import Token
+from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
+from weft.kernel.program import Activity, Program
+from weft.runtime.reading import Reader
+
+VISIT_SIGNALS = frozenset({"", "resume"})
+
+_outcomes: msgspec.json.Decoder[Outcome] = msgspec.json.Decoder(Outcome)
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """The token needs no handling: acknowledge it."""
+
+    why: str
+
+
+Next = Nothing | Judgement[None] | Activity | Outcome
+
+
+def consider(program: Program, token: Token, verdict: Verdict, read: Reader, now_ms: int) -> Next:
+    """Return what a claimed token asks for: nothing, a judgement, an activity, or an outcome."""
+    match verdict:
+        case Drop(why):
+            return Nothing(why)
+        case Finish(depth):
+            return program.finish(token, depth, now_ms=now_ms)
+        case Run(recorded):
+            if token.signal not in VISIT_SIGNALS:
+                return program.wake(token, now_ms=now_ms)
+            if recorded is not None:
+                return _outcomes.decode(recorded)
+            return program.step(token, read.view(program, token))
+
+
+def sound(outcome: Outcome) -> Outcome:
+    """Return the outcome with an output that is JSON for certain, or the failure that it is not."""
+    if not isinstance(outcome, Succeeded):
+        return outcome
+    try:
+        return Succeeded(encode(outcome.output))
+    except MessageError as problem:
+        return Failed(NodeError(f"the node's output cannot be kept: {problem}", "OUTPUT_INVALID"))
+
+
+def perform(judgement: Judgement[None], do: Callable[[Effect], Any]) -> None:
+    """Do every effect of a judgement, in order, feeding each answer back."""
+    try:
+        effect = next(judgement)
+        while True:
+            effect = judgement.send(do(effect))
+    except StopIteration:
+        return

@@ -1,0 +1,307 @@
+"""One turn of the embedded engine: handle tokens in memory, and gather what one commit must write.
+
+Control nodes run at once, also on tokens that are not committed yet: they touch nothing but the
+batch, and the batch is all or nothing. An activity starts only when the commit that holds its token
+is done, so what the world sees is never ahead of what the journal knows. News of either kind is
+told after the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+
+import msgspec
+
+from weft.errors import MessageError, WeftError
+from weft.kernel.context import Payload, Ref
+from weft.kernel.effects import (
+    Asks,
+    CancelTimer,
+    Complete,
+    Effect,
+    Items,
+    Judgement,
+    Load,
+    Log,
+    Publish,
+    Record,
+    Report,
+    SetTimer,
+    Stands,
+    Store,
+)
+from weft.kernel.messages import (
+    CompletionMessage,
+    NodeStatusMessage,
+    Token,
+    encode_message,
+    read_token,
+)
+from weft.kernel.moment import to_iso
+from weft.kernel.outcome import NodeError, Outcome
+from weft.kernel.program import Activity
+from weft.ports.journal import Batch, Execution, Journal, Quarantined
+from weft.runtime.handling import Nothing, consider, perform, sound
+from weft.runtime.reading import Reader
+from weft.runtime.reporting import node_run_of, running, status_of
+from weft.runtime.run import Run
+
+News = NodeStatusMessage | CompletionMessage
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a turn has gathered: the batch, and what is to be done once it is committed."""
+
+    batch: Batch = field(default_factory=Batch)
+    news: list[News | None] = field(default_factory=list)
+    activities: list[tuple[Run, int, Token, Activity]] = field(default_factory=list)
+    lines: list[Log] = field(default_factory=list)
+    ended: list[tuple[Run, CompletionMessage]] = field(default_factory=list)
+    touched: dict[str, Run] = field(default_factory=dict)
+    progress: dict[str, int] = field(default_factory=dict)
+    handled: int = 0
+
+
+class Turns:
+    """Handles tokens, one turn after another. Everything here is synchronous and in memory."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        now: Callable[[], int],
+        dice: Callable[[], float],
+        wake_at: Callable[[int, str, str], None],
+    ) -> None:
+        self._journal = journal
+        self._now = now
+        self._dice = dice
+        self._wake_at = wake_at
+        self._seq = journal.last_message()
+        self._fresh: dict[str, bytes] = {}
+        self.uncommitted_timers: dict[str, Token] = {}
+        self.reader = Reader(self._load)
+        self.turn = Turn()
+
+    def take(self) -> Turn:
+        """Return the turn so far, with the cells it changed, and begin the next one."""
+        turn, self.turn = self.turn, Turn()
+        for run in turn.touched.values():
+            if not run.ended:
+                turn.batch.cells[run.execution_id] = run.cells.take()
+        return turn
+
+    def committed(self, turn: Turn) -> None:
+        """Forget what was only kept because it was not committed."""
+        for _, payload in turn.batch.payloads:
+            self._fresh.pop(payload.ref.hash, None)
+        for timer_id in turn.batch.timers:
+            self.uncommitted_timers.pop(timer_id, None)
+
+    # -- tokens --------------------------------------------------------------------------------
+
+    def pending(self) -> bool:
+        """Return whether there is anything to commit."""
+        turn = self.turn
+        return bool(turn.touched or turn.batch.started or turn.batch.sent)
+
+    def keep(self, run: Run, payloads: list[Payload]) -> None:
+        """Store payloads with the next commit; they can be read at once."""
+        for payload in payloads:
+            self._fresh[payload.ref.hash] = bytes(payload.body)
+            self.turn.batch.payloads.append((run.execution_id, payload))
+
+    def peek(self, run: Run) -> Token | None:
+        """Return the next token of a run without handling it; None if it cannot be read."""
+        seq, waiting = run.ready[0]
+        if isinstance(waiting, bytes):
+            try:
+                waiting = read_token(waiting)
+            except msgspec.MsgspecError:
+                return None
+            run.ready[0] = (seq, waiting)
+        return waiting
+
+    def fire(self, run: Run, timer_id: str) -> None:
+        """A timer is due: its token is sent and the timer is gone, in one commit."""
+        token = self.uncommitted_timers.pop(timer_id, None)
+        if token is None:
+            body = self._journal.timer(run.execution_id, timer_id)
+            if body is None:
+                return  # cancelled meanwhile
+            token = read_token(body)
+        self.turn.batch.timers.pop(timer_id, None)
+        self.turn.batch.cancelled.append((run.execution_id, timer_id))
+        self.send(run, token)
+
+    def send(self, run: Run, token: Token) -> None:
+        """Give a token its number and its place in the queue."""
+        self._seq += 1
+        token = msgspec.structs.replace(token, publish_id=str(self._seq))
+        self.turn.batch.sent[self._seq] = token
+        run.ready.append((self._seq, token))
+
+    def handle(self, run: Run) -> None:
+        """Handle the next token of a run."""
+        seq, waiting = run.ready.popleft()
+        self.turn.handled += 1
+        self.turn.touched[run.execution_id] = run
+        try:
+            token = waiting if isinstance(waiting, Token) else read_token(waiting)
+            self._visit(run, seq, token)
+        except Exception as problem:
+            self._quarantine(run, seq, waiting, problem)
+
+    def _visit(self, run: Run, seq: int, token: Token) -> None:
+        if not run.program.knows(token):
+            raise MessageError(f"the workflow has no node {token.current_node!r}")
+        verdict = run.coordination.claim(token)
+        doing = consider(run.program, token, verdict, self.reader, self._now())
+        if isinstance(doing, Nothing):
+            self._consume(seq)
+        elif isinstance(doing, Activity):
+            self.turn.news.append(running(token, self._now()))
+            self.turn.activities.append((run, seq, token, doing))
+        elif isinstance(doing, Outcome):
+            if not token.signal:
+                self.turn.news.append(running(token, self._now()))
+            self.settle(run, seq, token, doing, 0)
+        else:
+            self._perform(run, doing, 0)
+            self._consume(seq)
+
+    def settle(self, run: Run, seq: int, token: Token, outcome: Outcome, duration_ms: int) -> None:
+        """Do everything that follows from what a node came to; its message is then consumed."""
+        self.turn.touched[run.execution_id] = run
+        try:
+            judgement = run.program.settle(
+                token, sound(outcome), now_ms=self._now(), dice=self._dice()
+            )
+            self._perform(run, judgement, duration_ms)
+            self._consume(seq)
+        except Exception as problem:
+            self._quarantine(run, seq, token, problem)
+
+    def _consume(self, seq: int) -> None:
+        # A token that was sent and consumed between two commits is never written at all.
+        if self.turn.batch.sent.pop(seq, None) is None:
+            self.turn.batch.consumed.append(seq)
+
+    def _quarantine(self, run: Run, seq: int, waiting: Token | bytes, problem: Exception) -> None:
+        """Put a message that can never be handled aside, and end its run: it cannot complete.
+
+        Whatever the handling had already put into the batch for this run ends with it, so nothing
+        half-done is left, and the engine goes on with the other runs.
+        """
+        now_ms = self._now()
+        body = waiting if isinstance(waiting, bytes) else encode_message(waiting)
+        known = isinstance(problem, WeftError | msgspec.MsgspecError)
+        reason = str(problem) if known else f"internal error: {problem!r}"
+        self._consume(seq)
+        self.turn.batch.quarantined.append(
+            Quarantined(execution_id=run.execution_id, reason=reason, body=body, at_ms=now_ms)
+        )
+        execution = self._journal.execution(run.execution_id)
+        started = execution.started_ms if execution else now_ms
+        self._end(
+            run,
+            CompletionMessage(
+                workflow_id=run.program.workflow_id,
+                execution_id=run.execution_id,
+                status="failed",
+                final_context={},
+                completed_at=to_iso(now_ms),
+                total_duration_ms=now_ms - started,
+                error=NodeError(f"a message was quarantined: {reason}", "QUARANTINED"),
+            ),
+        )
+
+    # -- effects -------------------------------------------------------------------------------
+
+    def _perform(self, run: Run, judgement: Judgement[None], duration_ms: int) -> None:
+        perform(judgement, lambda effect: self._do(run, effect, duration_ms))
+
+    def _do(self, run: Run, effect: Effect, duration_ms: int) -> Any:
+        match effect:
+            case Publish(token):
+                self.send(run, token)
+            case Report():
+                self._report(effect, duration_ms)
+            case Record():
+                # One commit holds the outcome and all its effects: nothing can come between.
+                return Stands(effect.outcome)
+            case Load():
+                return msgspec.Raw(self._load(run.execution_id, effect.ref))
+            case Items():
+                return self.reader.items(run.execution_id, effect.ref, effect.start, effect.count)
+            case Asks():
+                return run.coordination.answer(effect)
+            case Store(payload):
+                self.keep(run, [payload])
+            case SetTimer(token, due_ms):
+                self._set_timer(run, token, due_ms)
+            case CancelTimer(token_id):
+                self.turn.batch.timers.pop(token_id, None)
+                self.uncommitted_timers.pop(token_id, None)
+                self.turn.batch.cancelled.append((run.execution_id, token_id))
+            case Log():
+                self.turn.lines.append(effect)
+            case Complete(message):
+                self._end(run, message)
+            case _:
+                assert_never(effect)
+        return None
+
+    def _set_timer(self, run: Run, token: Token, due_ms: int) -> None:
+        if due_ms <= self._now():
+            self.send(run, token)
+            return
+        if token.token_id not in self.turn.batch.timers:
+            self.turn.batch.timers[token.token_id] = (due_ms, token)
+            self.uncommitted_timers[token.token_id] = token
+            self._wake_at(due_ms, run.execution_id, token.token_id)
+
+    def _report(self, report: Report, duration_ms: int) -> None:
+        now_ms = self._now()
+        status = status_of(report, now_ms, duration_ms)
+        node_run = node_run_of(status, now_ms)
+        if node_run is not None:
+            self.turn.batch.node_runs.append(node_run)
+        if report.merge_key and report.progress and report.progress.total > 20:
+            # Of a storm of progress only the newest in a commit is news.
+            earlier = self.turn.progress.get(report.merge_key)
+            if earlier is not None:
+                self.turn.news[earlier] = None
+            self.turn.progress[report.merge_key] = len(self.turn.news)
+        self.turn.news.append(status)
+
+    def _end(self, run: Run, message: CompletionMessage) -> None:
+        if run.ended:
+            return
+        run.ended = True
+        run.ready.clear()
+        batch = self.turn.batch
+        batch.ended.append(
+            Execution(
+                execution_id=run.execution_id,
+                workflow_id=run.program.workflow_id,
+                definition_ref=run.program.ref,
+                status=message.status,
+                started_ms=0,
+                ended_ms=self._now(),
+                completion=encode_message(message),
+            )
+        )
+        batch.sent = {
+            seq: token
+            for seq, token in batch.sent.items()
+            if token.execution_id != run.execution_id
+        }
+        self.turn.news.append(message)
+        self.turn.ended.append((run, message))
+
+    def _load(self, execution_id: str, ref: Ref) -> bytes:
+        fresh = self._fresh.get(ref.hash)
+        return fresh if fresh is not None else self._journal.payload(execution_id, ref)

@@ -1,0 +1,105 @@
+"""One seed, one trial: generate, run calmly and harshly, compare with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from weft.kernel.cells import MemoryCells
+from weft.kernel.coordination import Coordination
+from weft.kernel.messages import Token
+from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
+from weft.kernel.program import Activity
+from weft.languages.graph.document import parse_definition
+from weft.languages.graph.program import GraphProgram, compile_graph
+from weft.ports.node import Catalogue
+from weft.simulation.checking import (
+    BrokenError,
+    check_invariants,
+    check_result,
+    check_windows,
+)
+from weft.simulation.generate import Plan, generate
+from weft.simulation.reference import Reference
+from weft.simulation.tasks import Task, task_error, task_output
+from weft.simulation.world import CALM, HARSH, Behave, Faults, Witness, World
+
+Rules = Callable[[MemoryCells], Coordination]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a seed showed."""
+
+    nodes: int
+    steps: int
+    crashes: int
+
+
+def catalogue_with_tasks(builtin: Catalogue) -> Catalogue:
+    """Return the built-in node types and the simulated task."""
+    catalogue = Catalogue()
+    for one in builtin:
+        catalogue.register(
+            one.name, effect=one.effect, expressions=one.expressions, credential=one.credential
+        )(one.parameters)
+    catalogue.register("task")(Task)
+    return catalogue
+
+
+def behaviour(plan: Plan) -> Behave:
+    """Return what the tasks of a plan do when they are executed."""
+
+    def behave(token: Token, _: Activity, dice: Random) -> Outcome:
+        path = tuple(frame.item_index for frame in token.lineage_stack)
+        if token.current_node in plan.fickle and dice.random() < 0.5:
+            return Failed(NodeError("fickle", "FICKLE"))
+        error = task_error(plan, token.current_node, path, token.attempt)
+        if error is not None:
+            return Failed(error)
+        return Succeeded(task_output(token.current_node, path, token.attempt))
+
+    return behave
+
+
+def try_seed(seed: int, catalogue: Catalogue, rules: Rules = Coordination) -> Trial:
+    """Run one seed; raises BrokenError, with the line that repeats it, if anything is wrong."""
+    plan = generate(seed)
+    program = compile_graph(parse_definition(plan.document), catalogue)
+    given = {"seed": seed}
+    expected = Reference(plan, program.document).run(given) if plan.ordered else None
+    steps = crashes = 0
+    for faults in (CALM, HARSH):
+        world = World(program, behaviour(plan), seed * 7 + 1, faults, rules)
+        try:
+            witness = judged(world, program, given)
+            if expected is not None:
+                check_result(witness.completions[0], expected)
+        except AssertionError as problem:
+            how = "calm" if faults is CALM else "harsh"
+            repeat = f"repeat with: ./weft simulate --seed {seed}"
+            raise BrokenError(f"seed {seed} ({how}): {problem}\n{repeat}") from problem
+        steps += witness.steps
+        crashes += witness.crashes
+    return Trial(len(plan.document["nodes"]), steps, crashes)
+
+
+def judged(world: World, program: GraphProgram, given: object) -> Witness:
+    """Run a world to rest and check what must hold for any program."""
+    witness = world.run(given)
+    check_invariants(world)
+    check_windows(world, windows_of(program))
+    return witness
+
+
+def windows_of(program: GraphProgram) -> dict[str, int]:
+    """Return how many items each split with a fixed window may have in flight."""
+    return {
+        node.id: limit
+        for node in program.document.nodes
+        if node.type == "split" and isinstance(limit := node.parameters.get("max_concurrency"), int)
+    }
+
+
+__all__ = ["BrokenError", "Faults", "Trial", "catalogue_with_tasks", "judged", "try_seed"]

@@ -1,0 +1,238 @@
+"""A world in which anything may go wrong between any two effects, driven by one seed.
+
+Several workers handle messages at the same time, each one effect at a time, in an order the seed
+decides. A worker may die before or after any effect; its message is then delivered again. A confirm
+may get lost, so that a message is published twice. A message may be delivered again while its first
+worker is still at work. A timer may fire twice. Time is virtual: it moves when nothing else can.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, assert_never
+
+import msgspec
+from msgspec import Raw
+
+from weft.kernel.cells import MemoryCells
+from weft.kernel.claims import Drop
+from weft.kernel.context import Ref
+from weft.kernel.coordination import Coordination
+from weft.kernel.effects import (
+    Asks,
+    CancelTimer,
+    Complete,
+    Effect,
+    Items,
+    Judgement,
+    Load,
+    Log,
+    Publish,
+    Report,
+    SetTimer,
+    Store,
+)
+from weft.kernel.messages import CompletionMessage, Token, encode_message, read_token
+from weft.kernel.outcome import Outcome
+from weft.kernel.program import Activity, Program
+from weft.runtime.handling import Nothing, consider, sound
+from weft.runtime.reading import Reader
+
+MAX_STEPS = 400_000
+WORKERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often each thing goes wrong; all zero is a perfect world."""
+
+    crash: float = 0.0
+    duplicate: float = 0.0
+    redeliver: float = 0.0
+    reorder: bool = False
+    lease: float = 0.0
+
+
+CALM = Faults()
+HARSH = Faults(crash=0.05, duplicate=0.05, redeliver=0.04, reorder=True, lease=0.2)
+
+Behave = Callable[[Token, Activity, Random], Outcome]
+"""What an activity comes to."""
+
+
+@dataclass(slots=True)
+class Witness:
+    """What the checkers may look at when the world has come to rest."""
+
+    completions: list[CompletionMessage] = field(default_factory=list)
+    followed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Parent -> the outcomes whose children were executed."""
+    windows: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Split -> the items that were sent."""
+    widest: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Split -> its node and how many items were in flight at most."""
+    executions: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    verdicts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    steps: int = 0
+    crashes: int = 0
+
+
+class World:
+    """One run of one program under one seed."""
+
+    def __init__(
+        self,
+        program: Program,
+        behave: Behave,
+        seed: int,
+        faults: Faults,
+        coordination: Callable[[MemoryCells], Coordination] = Coordination,
+    ) -> None:
+        self.program = program
+        self.behave = behave
+        self.faults = faults
+        self.dice = Random(seed)  # noqa: S311  (a simulation wants a reproducible generator)
+        self.cells = MemoryCells()
+        self.coordination = coordination(self.cells)
+        self.queue: list[bytes] = []
+        self.timers: dict[str, tuple[int, Token]] = {}
+        self.payloads: dict[str, Raw] = {}
+        self.reader = Reader(self._load)
+        self.active: list[tuple[bytes, Iterator[None]]] = []
+        self.now_ms = 1_700_000_000_000
+        self.published = 0
+        self.witness = Witness()
+
+    def run(self, given: Any) -> Witness:
+        """Run to rest and return what was seen."""
+        tokens, payloads = self.program.start(
+            "exec", Raw(msgspec.json.encode(given)), now_ms=self.now_ms
+        )
+        for payload in payloads:
+            self.payloads[payload.ref.hash] = payload.body
+        for token in tokens:
+            self._publish(token)
+        while self.queue or self.active or self.timers:
+            self.witness.steps += 1
+            if self.witness.steps > MAX_STEPS:
+                raise AssertionError("the world does not come to rest")
+            self._turn()
+        return self.witness
+
+    def _turn(self) -> None:
+        """Let one thing happen: a delivery, one effect of one worker, or the next timer."""
+        deliver = self.queue and len(self.active) < WORKERS
+        if self.active and not (deliver and self.dice.random() < 0.5):
+            self._advance(self.dice.randrange(len(self.active)) if self.faults.reorder else 0)
+        elif self.queue:
+            at = self.dice.randrange(len(self.queue)) if self.faults.reorder else 0
+            message = self.queue.pop(at)
+            self.active.append((message, self._handle(read_token(message))))
+            if self.dice.random() < self.faults.redeliver:
+                self.queue.append(message)  # the broker lost patience; the worker did not
+        else:
+            self._fire()
+
+    def _advance(self, index: int) -> None:
+        message, worker = self.active[index]
+        if self.dice.random() < self.faults.crash:
+            self.witness.crashes += 1
+            del self.active[index]
+            self.queue.append(message)
+            return
+        try:
+            next(worker)
+        except StopIteration:
+            del self.active[index]
+
+    def _fire(self) -> None:
+        timer_id, (due_ms, token) = min(self.timers.items(), key=lambda item: item[1][0])
+        self.now_ms = max(self.now_ms, due_ms)
+        self._publish(token)
+        if self.dice.random() < self.faults.lease:
+            return  # the scheduler died between publishing and confirming: it fires again
+        self.timers.pop(timer_id, None)
+
+    def _publish(self, token: Token) -> None:
+        for _ in range(2 if self.dice.random() < self.faults.duplicate else 1):
+            self.published += 1
+            sent = msgspec.structs.replace(token, publish_id=str(self.published))
+            self.queue.append(encode_message(sent))
+
+    def _load(self, _: str, ref: Ref) -> bytes:
+        return bytes(self.payloads[ref.hash])
+
+    # -- a worker: it may die at every yield ----------------------------------------------------
+
+    def _handle(self, token: Token) -> Iterator[None]:
+        verdict = self.coordination.claim(token)
+        self.witness.verdicts[verdict.why if isinstance(verdict, Drop) else "run"] += 1
+        yield
+        doing = consider(self.program, token, verdict, self.reader, self.now_ms)
+        if isinstance(doing, Nothing):
+            return
+        self.witness.followed[token.parent].add(token.outcome)
+        if isinstance(doing, Activity):
+            self.witness.executions[token.token_id] += 1
+            doing = self.behave(token, doing, self.dice)
+            yield
+        judgement = doing if isinstance(doing, Iterator) else self._settle(token, doing)
+        yield from self._perform(judgement)
+
+    def _settle(self, token: Token, outcome: Any) -> Judgement[None]:
+        return self.program.settle(token, sound(outcome), now_ms=self.now_ms, dice=0.0)
+
+    def _perform(self, judgement: Judgement[None]) -> Iterator[None]:
+        answer: Any = None
+        while True:
+            try:
+                effect = judgement.send(answer)
+            except StopIteration:
+                return
+            answer = self._do(effect)
+            yield
+
+    def _do(self, effect: Effect) -> Any:
+        match effect:
+            case Publish(token):
+                self._watch(token)
+                self._publish(token)
+            case SetTimer(token, due_ms):
+                self.timers.setdefault(token.token_id, (due_ms, token))
+            case CancelTimer(token_id):
+                self.timers.pop(token_id, None)
+            case Store(payload):
+                self.payloads[payload.ref.hash] = payload.body
+            case Complete(message):
+                self.witness.completions.append(message)
+                self.timers = {
+                    key: timer
+                    for key, timer in self.timers.items()
+                    if timer[1].execution_id != message.execution_id
+                }
+            case Load():
+                return self.payloads[effect.ref.hash]
+            case Items():
+                return self.reader.items("exec", effect.ref, effect.start, effect.count)
+            case Report() | Log():
+                pass
+            case Asks():
+                return self.coordination.answer(effect)
+            case _:
+                assert_never(effect)
+        return None
+
+    def _watch(self, token: Token) -> None:
+        """Note how many items of a split are in flight when one is sent."""
+        if token.outcome != "item":
+            return
+        frame = token.lineage_stack[-1]
+        self.witness.windows[frame.split_token].add(frame.item_index)
+        head = self.cells.get(frame.split_token, "head", "")
+        filled = head[4] if head else frame.total_items
+        flying = len(self.witness.windows[frame.split_token]) - filled
+        _, widest = self.witness.widest.get(frame.split_token, ("", 0))
+        self.witness.widest[frame.split_token] = (frame.split_node_id, max(widest, flying))

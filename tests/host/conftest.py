@@ -1,0 +1,3 @@
+from host.servers import certificates
+
+__all__ = ["certificates"]
