@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.adapters.embedded.history import SqliteHistory
 from weft.adapters.embedded.journal import SqliteJournal
 from weft.adapters.host.clock import HostChance, HostClock
 from weft.adapters.host.http import HostHttp
@@ -18,6 +19,7 @@ from weft.adapters.host.vault import Vault, open_vault
 from weft.languages.graph.document import parse
 from weft.languages.graph.program import GraphProgram, compile_graph
 from weft.nodes.catalogue import builtin
+from weft.ports.history import History
 from weft.ports.journal import Definition, Journal
 from weft.ports.node import Catalogue
 from weft.runtime.activities import Activities
@@ -30,6 +32,7 @@ __all__ = [
     "compile_source",
     "configure_log",
     "open_engine",
+    "open_history",
     "open_secrets",
     "open_vault",
 ]
@@ -51,6 +54,16 @@ class Settings:
 def compile_source(source: bytes, catalogue: Catalogue = builtin) -> GraphProgram:
     """Return the program of a definition's canonical bytes; DefinitionError if it has problems."""
     return compile_graph(parse(source), catalogue)
+
+
+@contextmanager
+def open_history(database: Path) -> Iterator[History]:
+    """Open the journal to look at it: no lock is taken, so an engine may be writing it."""
+    history = SqliteHistory(database)
+    try:
+        yield history
+    finally:
+        history.close()
 
 
 @asynccontextmanager

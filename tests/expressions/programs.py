@@ -259,7 +259,7 @@ map(select(.))
 [.[] as $x | .[] as $y | try ($x * $y) catch "E"]
 [.[] as $x | .[] as $y | try ($x / $y) catch "E"]
 [.[] as $x | .[] as $y | try ($x % $y) catch "E"]
-[.[] | numbers, strings, arrays, objects] | [.[] as $x | .[] as $y | try ($x | contains($y)) catch "E"]
+map(select(. != true)) | [.[] as $x | .[] as $y | try ($x | contains($y)) catch "E"]
 [.[] as $x | .[] as $y | try ($x[$y]) catch "E"]
 [.[] as $x | try [$x[]] catch "E"]
 [.[] | try keys catch "E"]

@@ -58,9 +58,7 @@ def leave(unit, lineage=(), by=None, value=b""):
 
 
 def abort(unit, lineage, by=None, error=b"bad"):
-    return Abort(
-        scope=scope_of(lineage), lineage=lineage, unit=unit, by=by or unit, error=error
-    )
+    return Abort(scope=scope_of(lineage), lineage=lineage, unit=unit, by=by or unit, error=error)
 
 
 def fill(index, by=None, split="s", value=None, failed=False):

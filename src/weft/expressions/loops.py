@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.expressions.flow import Argument, Env, Flow, Path, computed, truthy
 from weft.expressions.library import describe, items_of, jq_error
+from weft.expressions.navigation import entries
 from weft.expressions.operations import compare, is_number, number
 from weft.expressions.scope import FunctionName, NativeFunction
 
@@ -58,7 +59,7 @@ def _until_once(
 ) -> Iterator[Flow]:
     turn: Flow | None = (path, value)
     while turn is not None:
-        env.meter.spend(1)
+        env.meter.spend(2)
         done = next(condition.vals(turn[1]), _NOTHING)
         if done is _NOTHING:
             return
@@ -217,24 +218,33 @@ def _walk(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
 
 
 def _rebuild(env: Env, value: Any, body: Argument) -> Any:
-    """Return the container with the first result of `body` for each part; none drops the part."""
-    # Containers on the way down: what is left to do in each, and what it is becoming.
-    open_parts = [(entries(value), type(value)())]
+    """Return the container with what `body` makes of each part; nothing drops the part."""
+    # Containers on the way down: its key in the one above, what is left in it, what it becomes.
+    open_parts = [(None, entries(value), type(value)())]
     while True:
-        left, made = open_parts[-1]
+        at, left, made = open_parts[-1]
         for key, item in left:
             env.meter.spend(1)
             if isinstance(item, list | dict):
-                open_parts.append((entries(item), type(item)()))
+                open_parts.append((key, entries(item), type(item)()))
                 break
-            _put(made, key, next(body.vals(item), _NOTHING))
+            _put(env, made, key, body.vals(item))
         else:
-            env.meter.admit(made)
             open_parts.pop()
+            env.meter.admit(made)
             if not open_parts:
                 return made
-            outer = open_parts[-1][1]
-            _put(outer, key, next(body.vals(made), _NOTHING))
+            _put(env, open_parts[-1][2], at, body.vals(made))
+
+
+def _put(env: Env, container: Any, key: Any, results: Iterator[Any]) -> None:
+    """Put results in place of a part: an array takes them all, an object's key the first."""
+    for result in results:
+        env.meter.spend(1)
+        if isinstance(container, dict):
+            container[key] = result
+            return
+        container.append(result)
 
 
 def _binary_search(env: Env, path: Path, value: Any, wanted: Argument) -> Iterator[Flow]:
@@ -273,5 +283,6 @@ LOOPS: dict[FunctionName, NativeFunction] = {
     ("repeat", 1): NativeFunction(_repeat),
     ("skip", 2): NativeFunction(_skip),
     ("until", 2): NativeFunction(_until, once=True),
+    ("walk", 1): NativeFunction(_walk),
     ("while", 2): NativeFunction(_while),
 }

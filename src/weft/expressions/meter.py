@@ -56,6 +56,7 @@ class Meter:
     def admit_as(self, value: Any, weight: int, height: int) -> Any:
         """Like `admit` for a container whose weight and height its parts already tell."""
         self._check(weight, height)
+        self.spend(3)
         self._make_room()
         self._know(value, weight, height)
         return value
@@ -73,7 +74,7 @@ class Meter:
         before = self.depth
         self.depth = before + levels
         if self.depth > self.limits.depth:
-            self.too_deep("its functions call each other too deeply")
+            self.too_deep("it nests, or its functions call each other, too deeply")
         return before
 
     def too_deep(self, what: str) -> NoReturn:

@@ -40,7 +40,7 @@ def _of_arguments(function: Callable[..., Any]) -> NativeFunction:
 def _power(base: Any, exponent: Any) -> Any:
     """Exact for integers while the result is of modest size, a double beyond."""
     whole = isinstance(base, int) and isinstance(exponent, int) and exponent >= 0
-    if whole and base.bit_length() * exponent <= _EXACT_BITS:
+    if whole and (base.bit_length() - 1) * exponent <= _EXACT_BITS:
         return base**exponent
     if base == 0 and exponent < 0:
         return math.inf

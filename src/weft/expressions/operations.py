@@ -56,7 +56,7 @@ def add(meter: Meter, left: Any, right: Any) -> Any:
         return charged(meter, library.add_values, left, right)
     (weight, height), (more, higher) = meter.measure(left), meter.measure(right)
     meter.announce(weight + more)
-    meter.spend(len(left) + len(right) >> 6)
+    meter.spend(len(left) + len(right) >> 8)
     result = library.add_values(left, right)
     if kind is str:
         return result
@@ -177,6 +177,6 @@ def cut(meter: Meter, container: Any, start: Any, end: Any) -> Any:
         if bound is not None and not is_number(bound):
             raise jq_error("Start and end indices of an array slice must be numbers")
     if isinstance(container, list | str):
-        meter.spend(1 + (len(container) >> 6))
+        meter.spend(1 + (len(container) >> 8))
     result = library.slice_value(container, start, end)
     return meter.admit(result) if isinstance(result, list) else result

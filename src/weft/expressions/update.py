@@ -40,6 +40,7 @@ class Draft:
 
     def set(self, path: Path, value: Any) -> None:
         """Put `value` at `path`."""
+        self._meter.spend(3)
         keys = _keys(path)
         weight, height = self._meter.measure(value)
         # The old value's weight goes, the new one's comes; containers on the way are counted
@@ -76,7 +77,7 @@ class Draft:
         if isinstance(key, dict) and (container is None or isinstance(container, list)):
             part = index(self._meter, container, key)
             new = self._put(part, keys, at + 1, value)
-            self._meter.spend(len(container or []) >> 6)
+            self._meter.spend(len(container or []) >> 8)
             return charged(self._meter, library.set_path, container, [key], new)
         # Everything else is an error, and purejq has the words for it.
         return charged(self._meter, library.set_path, container, [key], None)
@@ -88,7 +89,7 @@ class Draft:
         elif id(container) in self._own:
             return container
         else:
-            self._meter.spend(len(container) >> 6)
+            self._meter.spend(len(container) >> 8)
             copy = container.copy()
         self._own[id(copy)] = copy
         return copy
@@ -97,9 +98,8 @@ class Draft:
         """Return the position `key` means in `items`, which grows to hold it."""
         if key != key:  # noqa: PLR0124  (NaN is what does not equal itself)
             raise jq_error("Cannot set array element at NaN index")
-        if abs(key) > self._meter.limits.bytes:
-            raise jq_error("Array index too large")
-        place = int(key // 1)
+        self._meter.announce(min(key, 1 << 60) * 8)
+        place = int(max(key, -(1 << 60)) // 1)
         if place < 0:
             place += len(items)
         if place < 0:
@@ -133,7 +133,7 @@ def delete_paths(meter: Meter, root: Any, paths: list[Any]) -> Any:
             raise jq_error("Path must be specified as an array")
         container = root
         for key in path:
-            meter.spend(1 + (len(container) >> 6 if container else 0))
+            meter.spend(1 + (len(container) >> 8 if container else 0))
             container = _inside(container, key)
     meter.spend(meter.weigh(paths) >> 2)
     return meter.admit(charged(meter, library.delete_paths, root, paths))

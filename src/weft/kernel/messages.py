@@ -20,6 +20,7 @@ from weft.kernel.ids import derive
 from weft.kernel.json import MAX_DEPTH, depth_of
 from weft.kernel.lineage import Frame, Lineage, scope_of
 from weft.kernel.outcome import NodeError
+from weft.kernel.schema import published
 
 MAX_BYTES = 10 * 1024 * 1024
 """RFC 001 section 11.1: the largest message."""
@@ -201,6 +202,6 @@ def item_frame(execution_id: str, split: str, node: str, index: int, total: int)
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the published JSON Schema of each message, by name."""
     return {
-        kind.__name__: msgspec.json.schema(kind)
+        kind.__name__: published(kind.__name__, msgspec.json.schema(kind))
         for kind in (NodeExecutionMessage, NodeStatusMessage, CompletionMessage)
     }

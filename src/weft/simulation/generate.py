@@ -66,9 +66,10 @@ class _Builder:
             (20, self.split),
             (8, self.wait),
             (6, self.branch),
-            (4, self.fickle_task),
+            (6, self.fickle_task),
+            (5, self.fickle_chain),
             (3, self.crossing),
-            (3, self.dead_end),
+            (4, self.dead_end),
         )
         if depth > 3:
             return self.task(entry, depth)
@@ -214,6 +215,15 @@ class _Builder:
         if self.chance(0.4):
             return None
         return self.join([end for end in (self.side(name, depth), rescue) if end])
+
+    def fickle_chain(self, entry: str, depth: int) -> str | None:
+        """A fickle activity with one way on, whatever it comes to: its first child decides."""
+        name = self.node("task")
+        self.link(entry, name)
+        self.fickle.add(name)
+        self.ordered = False
+        self.find(name)["error"] = {"type": "ignore"}
+        return self.task(self.task(name, depth), depth)
 
     def crossing(self, entry: str, depth: int) -> str | None:
         """A node with two edges into it that is no merge: it runs once for each arrival."""

@@ -23,7 +23,7 @@ from weft.simulation.checking import (
 from weft.simulation.generate import Plan, generate
 from weft.simulation.reference import Reference
 from weft.simulation.tasks import Task, task_error, task_output
-from weft.simulation.world import CALM, HARSH, Behave, Faults, Witness, World
+from weft.simulation.world import BRUTAL, CALM, HARSH, Behave, Faults, Witness, World
 
 Rules = Callable[[MemoryCells], Coordination]
 
@@ -66,20 +66,19 @@ def behaviour(plan: Plan) -> Behave:
 def try_seed(seed: int, catalogue: Catalogue, rules: Rules = Coordination) -> Trial:
     """Run one seed; raises BrokenError, with the line that repeats it, if anything is wrong."""
     plan = generate(seed)
-    program = compile_graph(parse_definition(plan.document), catalogue)
+    program = compile_graph(parse_definition(plan.document), catalogue, page=2)
     given = {"seed": seed}
     expected = Reference(plan, program.document).run(given) if plan.ordered else None
     steps = crashes = 0
-    for faults in (CALM, HARSH):
+    for name, faults in ("calm", CALM), ("harsh", HARSH), ("brutal", BRUTAL):
         world = World(program, behaviour(plan), seed * 7 + 1, faults, rules)
         try:
             witness = judged(world, program, given)
             if expected is not None:
                 check_result(witness.completions[0], expected)
         except AssertionError as problem:
-            how = "calm" if faults is CALM else "harsh"
             repeat = f"repeat with: ./weft simulate --seed {seed}"
-            raise BrokenError(f"seed {seed} ({how}): {problem}\n{repeat}") from problem
+            raise BrokenError(f"seed {seed} ({name}): {problem}\n{repeat}") from problem
         steps += witness.steps
         crashes += witness.crashes
     return Trial(len(plan.document["nodes"]), steps, crashes)

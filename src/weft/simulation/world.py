@@ -43,6 +43,8 @@ from weft.runtime.reading import Reader
 
 MAX_STEPS = 400_000
 WORKERS = 3
+PATIENCE = 8
+"""How often the workers of one message die at most: faults end, or nothing could be promised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Faults:
 
 CALM = Faults()
 HARSH = Faults(crash=0.05, duplicate=0.05, redeliver=0.04, reorder=True, lease=0.2)
+BRUTAL = Faults(crash=0.12, duplicate=0.12, redeliver=0.15, reorder=True, lease=0.4)
 
 Behave = Callable[[Token, Activity, Random], Outcome]
 """What an activity comes to."""
@@ -104,6 +107,7 @@ class World:
         self.active: list[tuple[bytes, Iterator[None]]] = []
         self.now_ms = 1_700_000_000_000
         self.published = 0
+        self.deaths: dict[bytes, int] = defaultdict(int)
         self.witness = Witness()
 
     def run(self, given: Any) -> Witness:
@@ -138,7 +142,8 @@ class World:
 
     def _advance(self, index: int) -> None:
         message, worker = self.active[index]
-        if self.dice.random() < self.faults.crash:
+        if self.deaths[message] < PATIENCE and self.dice.random() < self.faults.crash:
+            self.deaths[message] += 1
             self.witness.crashes += 1
             del self.active[index]
             self.queue.append(message)

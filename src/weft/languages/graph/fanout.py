@@ -42,9 +42,6 @@ from weft.languages.graph.compiled import CompiledNode
 from weft.languages.graph.failure import recover
 from weft.languages.graph.paths import Graph, publish, skip, with_output
 
-PAGE = 500
-"""How many items one message sends at most: a huge split never holds a worker, or a transaction."""
-
 _values = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -62,7 +59,7 @@ def scatter(graph: Graph, place: Place, node: CompiledNode, found: Scattered) ->
         details={"items": total},
     )
     raw = [encode(item) for item in found.items]
-    origin = yield from _origin(place, raw, min(total, found.window))
+    origin = yield from _origin(place, raw, min(total, found.window), graph.page)
     sending = yield from ask(
         Scatter(
             scope=place.scope,
@@ -83,13 +80,13 @@ def scatter(graph: Graph, place: Place, node: CompiledNode, found: Scattered) ->
     yield from _next_page(origin, place)
 
 
-def _origin(place: Place, raw: list[Raw], first: int) -> Judgement[Token]:
+def _origin(place: Place, raw: list[Raw], first: int, page: int) -> Judgement[Token]:
     """Return the split's token as its barrier keeps it: context shared, items by reference."""
     context, payload = place.context.freeze()
     if payload is not None:
         yield Store(payload)
     items_ref = None
-    if len(raw) > min(PAGE, first):
+    if len(raw) > min(page, first):
         array = stored(join_array([bytes(item) for item in raw]))
         yield Store(array)
         items_ref = array.ref
@@ -100,14 +97,14 @@ def _origin(place: Place, raw: list[Raw], first: int) -> Judgement[Token]:
         context_refs=context.refs,
         context_base=context.base,
         items_ref=items_ref,
-        span=(min(PAGE, first), first, len(raw)),
+        span=(min(page, first), first, len(raw)),
     )
 
 
 def send_page(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     """A split that is still sending goes on with its next page."""
     start, end, total = token.span
-    count = min(PAGE, end - start)
+    count = min(graph.page, end - start)
     origin = msgspec.structs.replace(
         token, token_id=token.from_edge, span=(start + count, end, total)
     )

@@ -33,6 +33,8 @@ class Graph(Hooks, Protocol):
 
     @property
     def wiring(self) -> Wiring: ...
+    @property
+    def page(self) -> int: ...
 
 
 def go_on(

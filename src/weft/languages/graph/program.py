@@ -57,22 +57,27 @@ from weft.languages.graph.wiring import Wiring, wire
 from weft.ports.node import Catalogue
 
 
-def compile_graph(document: Document, catalogue: Catalogue) -> GraphProgram:
+PAGE = 500
+"""How many items one message sends at most: a huge split never holds a worker, or a transaction."""
+
+
+def compile_graph(document: Document, catalogue: Catalogue, *, page: int = PAGE) -> GraphProgram:
     """Return the program of a document, or raise DefinitionError with every problem it has."""
     problems = [one for one in check(document, catalogue) if one.severity == "error"]
     if problems:
         raise DefinitionError(problems)
-    return GraphProgram(document, wire(document, catalogue))
+    return GraphProgram(document, wire(document, catalogue), page)
 
 
 class GraphProgram:
     """A compiled graph."""
 
-    def __init__(self, document: Document, wiring: Wiring) -> None:
+    def __init__(self, document: Document, wiring: Wiring, page: int) -> None:
         self.workflow_id = document.id
         self.document = document
         self.ref = fingerprint(document.source)
         self.wiring = wiring
+        self.page = page
 
     # -- before a node runs --------------------------------------------------------------------
 

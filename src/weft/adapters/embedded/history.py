@@ -1,0 +1,41 @@
+"""The journal for onlookers: read only, without the lock, also while an engine writes it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from weft.adapters.embedded.journal import APPLICATION_ID, SCHEMA_VERSION
+from weft.adapters.embedded.reading import SqliteReader
+from weft.errors import InputError, StorageError
+from weft.ports.history import History
+
+
+class SqliteHistory(SqliteReader):
+    """What a weft database says about its runs."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise InputError(
+                f"there is no database {path}: nothing has run here yet, or --db must name another"
+            )
+        try:
+            connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+        except sqlite3.Error as problem:
+            raise StorageError(f"{path} is not a usable weft database: {problem}") from None
+        super().__init__(connection)
+        if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
+            connection.close()
+            raise StorageError(
+                f"{path} is not a database of this weft (schema version {SCHEMA_VERSION});"
+                " choose another --db"
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+
+_conforms: type[History] = SqliteHistory

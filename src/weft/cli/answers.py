@@ -1,0 +1,85 @@
+"""What a command says about a run that has ended: the result for programs, the story for people."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from weft.cli.options import DEFAULT_DATABASE
+from weft.cli.sources import line_of
+from weft.languages.graph.model import Document
+from weft.runtime.result import Result
+
+
+def print_json(value: Any) -> None:
+    """Write `value` to standard output as one line of JSON."""
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_pretty(value: Any) -> None:
+    """Write `value` to standard output as JSON for people."""
+    data = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    sys.stdout.buffer.write(data + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def command(*words: str, database: Path) -> str:
+    """Return a weft command that the reader can paste, on the same database."""
+    where = () if database == DEFAULT_DATABASE else ("--db", str(database))
+    return shlex.join(("weft", *words, *where))
+
+
+def seconds(duration_ms: float) -> str:
+    """Return a duration as people read it: `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 07 min`."""
+    if duration_ms < 1_000:
+        return f"{duration_ms:.0f} ms"
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1000:.1f} s"
+    whole = int(duration_ms // 1000)
+    if whole < 3_600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def story(
+    result: Result, database: Path, *, document: Document | None = None, file: str = ""
+) -> str:
+    """Return how a run ended: one line, or after a failure where, why and what to do next."""
+    word = "in" if result.status == "completed" else "after"
+    head = f"{result.status} {word} {seconds(result.duration_ms)}: {result.execution_id}"
+    if result.error is None:
+        return head
+    lines = [head]
+    if result.error.node is not None:
+        lines.append(f"  node   {_place(result.error.node, document, file)}")
+    lines.append(f"  error  {result.error.message} [{result.error.code}]")
+    lines.append(
+        f"  look closer: {command('runs', 'show', result.execution_id, database=database)}"
+    )
+    return "\n".join(lines)
+
+
+def _place(node: str, document: Document | None, file: str) -> str:
+    if document is None:
+        return node
+    name = next((one.name for one in document.nodes if one.id == node and one.name), "")
+    line = line_of(document, node) if file else None
+    named = f"{node} ({name})" if name else node
+    return f"{named}, {file}:{line}" if line is not None else named
+
+
+def how_to_go_on(runs: Sequence[str], database: Path) -> str:
+    """Return what a person reads after stopping runs."""
+    return f"stopped; nothing is lost. Continue with: {command('resume', *runs, database=database)}"
+
+
+def say(text: str) -> None:
+    """Write a line for people to standard error."""
+    click.echo(text, err=True)

@@ -1,0 +1,107 @@
+"""The command `weft`: its subcommands, and the one place that turns errors into exit codes.
+
+    0    done: the run completed, the documents are valid
+    1    the run failed or was halted; a simulation found a fault
+    2    wrong usage, unreadable file or input, unusable database
+    3    a document is invalid
+    70   a bug in weft
+    130  interrupted (143: asked to end)
+    141  whoever read the output went away
+
+Results go to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from weft import __version__
+from weft.cli.lazy import LazyGroup
+from weft.cli.options import examples
+from weft.errors import DefinitionError, WeftError
+
+FAILED = 1
+USAGE = 2
+INVALID = 3
+BUG = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+_COMMANDS = {
+    "run": ("weft.cli.run:run", "Run a workflow and show its result."),
+    "validate": ("weft.cli.validate:validate", "Check documents and list every problem."),
+    "resume": ("weft.cli.resume:resume", "Continue runs that were interrupted."),
+    "runs": ("weft.cli.runs:runs", "List runs, or look closer at one."),
+    "graph": ("weft.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
+    "nodes": ("weft.cli.nodes:nodes", "List the node types, or explain one."),
+    "simulate": ("weft.cli.simulate:simulate", "Run workflows under crashes and duplicates."),
+    "credentials": ("weft.cli.credentials:credentials", "Keep the secrets that workflows name."),
+    "messages": ("weft.cli.messages:messages", "Print the JSON Schemas of the messages."),
+    "demo": ("weft.cli.demo:demo", "Watch a fan-out of 200 items run in the terminal."),
+}
+
+weft = click.version_option(__version__, message="weft %(version)s")(
+    LazyGroup(
+        name="weft",
+        lazy=_COMMANDS,
+        help="Run workflows durably: never stuck, doubled or lost.",
+        epilog=examples("weft run workflow.yaml -i name=Ada", "weft validate workflows/"),
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit with its code."""
+    code = _run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _gone()
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        code = weft.main(list(arguments), prog_name="weft", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    except DefinitionError as problem:
+        click.echo(str(problem), err=True)
+        return INVALID
+    except WeftError as problem:
+        click.echo(f"Error: {problem}", err=True)
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _gone()
+    except Exception as problem:
+        return _bug(problem)
+    return code if isinstance(code, int) else 0
+
+
+def _gone() -> int:
+    """Nobody reads the output any more: say nothing, also not when Python flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
+
+
+def _bug(problem: Exception) -> int:
+    if os.environ.get("WEFT_DEBUG"):
+        raise problem
+    text = str(problem).splitlines()
+    what = f"{type(problem).__name__}: {text[0]}" if text else type(problem).__name__
+    click.echo(
+        f"internal error: {what}\n"
+        "This is a bug in weft. Run the same command with WEFT_DEBUG=1 and report what it prints,"
+        f" with the version ({__version__}) and the document if you can share it.",
+        err=True,
+    )
+    return BUG

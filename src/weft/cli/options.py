@@ -1,0 +1,103 @@
+"""Options that several commands share, and what is common to all options.
+
+Every option has a twin in the environment, `WEFT_` and its name, used when the option is not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+DEFAULT_DATABASE = Path(".weft/weft.db")
+
+
+def option(name: str, *more: str, **settings: Any) -> Decorator[Any]:
+    """Return a click option with its twin in the environment."""
+    twin = "WEFT_" + name.lstrip("-").replace("-", "_").upper()
+    settings.setdefault("envvar", twin)
+    return click.option(name, *more, show_envvar=True, **settings)
+
+
+def examples(*lines: str) -> str:
+    """Return the end of a help text: commands to try."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def path(*, directories: bool = False) -> click.Path:
+    """Return the type of an option that names a file, which need not exist."""
+    return click.Path(dir_okay=directories, path_type=Path)
+
+
+database = option(
+    "--db",
+    "database",
+    type=path(),
+    default=DEFAULT_DATABASE,
+    show_default=True,
+    help="The file that keeps the runs.",
+)
+as_json = option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+events = option(
+    "--events",
+    metavar="FILE",
+    help="Append every status and completion message to FILE, one JSON object to a line."
+    " With - they are the standard output.",
+)
+slots = option(
+    "--slots",
+    type=click.IntRange(1, 100_000),
+    default=64,
+    show_default=True,
+    help="How many nodes may touch the world at once.",
+)
+env_file = option(
+    "--env-file", type=path(), help="A file of NAME=value lines with credentials.", default=None
+)
+credential_store = option(
+    "--credential-store",
+    type=path(),
+    default=Path(".weft/credentials.json"),
+    show_default=True,
+    help="The encrypted store of `weft credentials`.",
+)
+key_file = option(
+    "--key-file",
+    type=path(),
+    default=Path(".weft/key"),
+    show_default=True,
+    help="The key of the store; WEFT_KEY, when set, is used instead.",
+)
+quiet = option("--quiet", "-q", is_flag=True, help="No drawing and no summary, only problems.")
+verbose = option("--verbose", "-v", is_flag=True, help="A line for every node that has finished.")
+log_level = option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default=None,
+    help="The least important log line to show.  [default: info; with --quiet: warning]",
+)
+
+
+def serving(command: F) -> F:
+    """Add the options of a command that serves runs."""
+    for add in reversed(
+        (
+            database,
+            as_json,
+            events,
+            slots,
+            env_file,
+            credential_store,
+            key_file,
+            quiet,
+            verbose,
+            log_level,
+        )
+    ):
+        command = add(command)
+    return command

@@ -1,0 +1,73 @@
+"""`weft resume`: continue what a stopped or killed process left unfinished."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli import options
+from weft.cli.options import examples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from weft.languages.graph.model import Document
+    from weft.runtime.engine import Engine
+
+
+@click.command(
+    epilog=examples("weft resume", "weft resume run_01JD8Z4Q6T3V5X7Y9A2C4E6G8J --json | jq .output")
+)
+@click.argument("execution_ids", nargs=-1, metavar="[EXECUTION_ID]...")
+@options.serving
+def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
+    """Continue the runs named, or every unfinished one, and wait for their end.
+
+    A run that has ended already is only shown again. With --json one run gives one object, as
+    `weft run` does; no run or several give an array of them.
+    """
+    from weft.cli.answers import print_json, say
+    from weft.cli.session import Session
+
+    session = Session.of(**served)
+    runs = _found(session.settings.database, tuple(dict.fromkeys(execution_ids)))
+    if not runs:
+        if session.as_json:
+            print_json([])
+        say(f"nothing to resume in {session.settings.database}: every run has ended")
+        return 0
+
+    async def begin(engine: Engine) -> list[str]:
+        unfinished = {one.execution_id for one in engine.unfinished()}
+        for run in runs:
+            if run in unfinished:
+                engine.resume(run)
+        return list(runs)
+
+    results = session.serve(begin, list(runs.values()))
+    if len(results) == 1:
+        return session.answer_one(results[0], runs[results[0].execution_id])
+    return session.answer_all(results)
+
+
+def _found(database: Path, named: tuple[str, ...]) -> dict[str, Document]:
+    """Return the runs to wait for, each with its document."""
+    from weft.bootstrap import compile_source, open_history
+    from weft.errors import InputError, StorageError
+
+    if not named and not database.exists():
+        return {}
+    found = {}
+    with open_history(database) as history:
+        executions = {one.execution_id: one for one in history.executions()}
+        for name in named:
+            if name not in executions:
+                raise InputError(f"{database} has no run {name}: `weft runs` lists them")
+        unfinished = [one for one in executions.values() if one.status == "running"]
+        for one in [executions[name] for name in named] or reversed(unfinished):
+            definition = history.definition(one.definition_ref)
+            if definition is None:
+                raise StorageError(f"the definition of {one.execution_id} is not in {database}")
+            found[one.execution_id] = compile_source(definition.source).document
+    return found

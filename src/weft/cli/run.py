@@ -1,0 +1,63 @@
+"""`weft run`: run one workflow to its end."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli import options
+from weft.cli.options import examples, option
+
+if TYPE_CHECKING:
+    from weft.runtime.engine import Engine
+
+
+def _identifier(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", value):
+        raise click.BadParameter("letters, digits, _ and - only, 128 at most")
+    return value
+
+
+@click.command(
+    epilog=examples(
+        "weft run order.yaml -i customer=Ada -i items:='[1, 2]'",
+        "weft run order.yaml --input @order.json --json | jq .output",
+    )
+)
+@click.argument("file", type=click.Path(path_type=Path))
+@option("--input", "whole", metavar="JSON|@FILE|-", help="The input of the run.  [default: {}]")
+@click.option(
+    "-i",
+    "pairs",
+    multiple=True,
+    metavar="KEY=TEXT|KEY:=JSON",
+    help="Set one key of the input; may be repeated.",
+)
+@option("--id", "execution_id", callback=_identifier, help="The run's id; it must be new.")
+@options.serving
+def run(
+    file: Path, whole: str | None, pairs: tuple[str, ...], execution_id: str | None, **served: Any
+) -> int:
+    """Run the workflow in FILE and print its output.
+
+    On a terminal the run is drawn as it goes. Stop it with Ctrl-C whenever you like:
+    `weft resume` continues it.
+    """
+    from weft.cli.given import read_given
+    from weft.cli.session import Session
+    from weft.cli.sources import open_source
+
+    session = Session.of(**served)
+    opened = open_source(file)
+    given = read_given(whole, pairs)
+    session.warn(opened.warnings, str(file))
+    program = opened.program
+
+    async def begin(engine: Engine) -> list[str]:
+        return [await engine.start(program, program.document.source, given, execution_id)]
+
+    results = session.serve(begin, [program.document])
+    return session.answer_one(results[0], program.document, str(file))

@@ -1,0 +1,114 @@
+"""What `run`, `resume` and `demo` have in common: how runs are served, shown and answered for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import click
+
+from weft.bootstrap import Settings, configure_log
+from weft.cli.answers import how_to_go_on, print_json, print_pretty, say, story
+from weft.cli.events import EventLines
+from weft.cli.screens import Lines, Silent
+from weft.cli.serving import Begin, Screen, StoppedError, serve
+from weft.errors import InputError, Problem
+from weft.languages.graph.model import Document
+from weft.runtime.result import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """The settings of one command that serves runs."""
+
+    settings: Settings
+    as_json: bool
+    events: str | None
+    quiet: bool
+    verbose: bool
+    log_level: str
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        database: Path,
+        as_json: bool,
+        events: str | None,
+        slots: int,
+        env_file: Path | None,
+        credential_store: Path,
+        key_file: Path,
+        quiet: bool,
+        verbose: bool,
+        log_level: str | None,
+    ) -> Self:
+        """Return the session that the options describe; UsageError when they do not agree."""
+        if as_json and events == "-":
+            raise click.UsageError(
+                "--json and --events - both want the standard output: give --events a file"
+            )
+        if env_file is not None and not env_file.is_file():
+            raise InputError(f"--env-file {env_file}: there is no such file")
+        return cls(
+            settings=Settings(database, slots, env_file, credential_store, key_file),
+            as_json=as_json,
+            events=events,
+            quiet=quiet,
+            verbose=verbose,
+            log_level=log_level or ("warning" if quiet else "info"),
+        )
+
+    def warn(self, warnings: Sequence[Problem], file: str) -> None:
+        """Show what an author should know about a document that can run."""
+        if not self.quiet:
+            for problem in warnings:
+                say(problem.describe(file))
+
+    def serve(self, begin: Begin, documents: Sequence[Document]) -> list[Result]:
+        """Serve runs to their end; when stopped, say how to go on and exit."""
+        events = EventLines(self.events) if self.events is not None else None
+        configure_log(level=self.log_level)
+        try:
+            return serve(self.settings, begin, self._screen(documents), events)
+        except StoppedError as stopped:
+            say(how_to_go_on(stopped.runs, self.settings.database))
+            raise click.exceptions.Exit(stopped.code) from None
+
+    def _screen(self, documents: Sequence[Document]) -> Screen:
+        if self.verbose:
+            return Lines()
+        if self.quiet or self.as_json or not sys.stderr.isatty():
+            return Silent()
+        from weft.cli.live import LiveTree
+
+        return LiveTree(documents)
+
+    def answer_one(self, result: Result, document: Document | None, file: str = "") -> int:
+        """Print the result of a run, and return the exit code it means."""
+        if self.as_json:
+            print_json(result)
+        elif result.status == "completed" and self.events != "-":
+            print_pretty(result.output)
+        self._tell(result, document, file)
+        return 0 if result.status == "completed" else 1
+
+    def answer_all(self, results: Sequence[Result]) -> int:
+        """Print the results of several runs, and return the exit code they mean together."""
+        if self.as_json:
+            print_json(results)
+        elif self.events != "-":
+            print_pretty({one.execution_id: one.output for one in results})
+        for result in results:
+            self._tell(result, None, "")
+        return 0 if all(one.status == "completed" for one in results) else 1
+
+    def _tell(self, result: Result, document: Document | None, file: str) -> None:
+        """Say how a run ended. With --json and success there is nothing to add to the result."""
+        done = result.status == "completed"
+        if (self.quiet or self.as_json) and done:
+            return
+        say(story(result, self.settings.database, document=document, file=file))

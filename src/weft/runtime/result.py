@@ -1,0 +1,66 @@
+"""What a run came to, whole: the object that programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from weft.kernel.messages import CompletionMessage, Ending
+
+
+class RunError(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a run did not complete, and at which node; no node when none is to blame."""
+
+    message: str
+    code: str
+    details: dict[str, Any]
+    node: str | None
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """The ending of one run, with every value in it rather than a reference."""
+
+    execution_id: str
+    workflow_id: str
+    status: Ending
+    output: Any
+    context: Mapping[str, Any]
+    error: RunError | None
+    duration_ms: int
+
+
+def result_of(message: CompletionMessage, context: Mapping[str, Any]) -> Result:
+    """Return the result of a run that ended with `message`; `context` is its whole final context.
+
+    The output is that of the node the run ended at. When it ended at several, it is an object with
+    the output of each; null unless the run completed.
+    """
+    outputs = {node: context.get(f"${node}") for node in message.output_nodes}
+    output: Any = outputs
+    if message.status != "completed" or not outputs:
+        output = None
+    elif len(outputs) == 1:
+        (output,) = outputs.values()
+    return Result(
+        execution_id=message.execution_id,
+        workflow_id=message.workflow_id,
+        status=message.status,
+        output=output,
+        context=context,
+        error=_error_of(message),
+        duration_ms=message.total_duration_ms,
+    )
+
+
+def _error_of(message: CompletionMessage) -> RunError | None:
+    error = message.error
+    if error is None:
+        return None
+    return RunError(
+        message=error.message,
+        code=error.code,
+        details=error.details,
+        node=message.failed_node or None,
+    )

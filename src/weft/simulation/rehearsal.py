@@ -1,0 +1,95 @@
+"""A user's own workflow, rehearsed: its activities are stubs, its faults are real.
+
+The same seed is run calmly and harshly, and both must end the same way. Stubs answer alike however
+often they are asked, so a difference can only come from the engine. Where a workflow races (a merge
+that waits for some, a node with several ways in) two honest runs may differ, and only what must
+hold for any run is checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import msgspec
+
+from weft.kernel.ids import derive
+from weft.kernel.lineage import describe
+from weft.kernel.messages import CompletionMessage, Token
+from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
+from weft.kernel.program import Activity
+from weft.languages.graph.program import GraphProgram
+from weft.simulation.checking import BrokenError, plain
+from weft.simulation.trial import judged
+from weft.simulation.world import CALM, HARSH, Behave, World
+
+FAILING = 0.1
+"""The share of stubbed visits that fail."""
+
+STUBS: dict[str, dict[str, Any]] = {
+    "HttpNode": {"status": 200, "headers": {}, "body": {}, "duration_ms": 0},
+    "SmtpNode": {"sent": True, "message_id": "<stub@weft>", "accepted": []},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a seed showed."""
+
+    status: str
+    code: str
+    """The error code of a run that did not complete."""
+    steps: int
+    crashes: int
+
+
+def rehearse(program: GraphProgram, seed: int, given: Any) -> Rehearsal:
+    """Run one seed calmly and harshly; raises BrokenError when they do not agree."""
+    endings: list[CompletionMessage] = []
+    steps = crashes = 0
+    for faults in (CALM, HARSH):
+        world = World(program, stubbed(seed), seed, faults)
+        try:
+            witness = judged(world, program, given)
+        except AssertionError as problem:
+            raise BrokenError(f"seed {seed}: {problem}") from problem
+        endings.append(witness.completions[0])
+        steps += witness.steps
+        crashes += witness.crashes
+    calm, harsh = endings
+    if not races(program) and _shown(calm) != _shown(harsh):
+        raise BrokenError(
+            f"seed {seed}: the run ends {_shown(calm)} undisturbed, but {_shown(harsh)} with faults"
+        )
+    return Rehearsal(calm.status, calm.error.code if calm.error else "", steps, crashes)
+
+
+def stubbed(seed: int) -> Behave:
+    """Return stand-ins for all activities: the same visit always comes to the same."""
+
+    def behave(token: Token, activity: Activity, _: Random) -> Outcome:
+        place = describe(token.lineage_stack)
+        name = derive(seed, token.current_node, place, token.attempt)
+        if int(name[:8], 16) < FAILING * 16**8:
+            return Failed(NodeError("the stub failed, as it does now and then", "STUB_FAILED"))
+        return Succeeded(STUBS.get(type(activity.node).__name__, {}))
+
+    return behave
+
+
+def races(program: GraphProgram) -> bool:
+    """Return whether two honest runs of the program may end differently."""
+    for node in program.wiring.nodes.values():
+        if node.kind == "merge" and node.fixed.wait_mode != "wait_for_all":
+            return True
+        if node.kind not in ("merge", "aggregator") and len(node.into) > 1:
+            return True
+    return False
+
+
+def _shown(message: CompletionMessage) -> tuple[str, Any]:
+    if message.status != "completed":
+        return message.status, None
+    context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
+    return message.status, plain(context)

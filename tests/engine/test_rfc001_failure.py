@@ -1,0 +1,374 @@
+"""RFC 001 section 9: a failing node halts, is ignored, or leads to another branch; or tries again."""
+
+import asyncio
+
+import pytest
+from support.documents import TRIGGER, chosen, node, transform, workflow
+from support.jumping import START_MS
+
+from weft.kernel.outcome import Failed, NodeError, Succeeded
+
+IGNORE = {"type": "ignore"}
+
+
+def branch(edge):
+    return {"type": "branch", "error_edge": edge}
+
+
+def both_ways(first):
+    """Return a workflow in which `first` has a success edge to `fine` and an error edge to `saved`."""
+    return workflow(
+        TRIGGER,
+        first,
+        node("fine", "probe", tag="fine"),
+        node("saved", "probe", tag="saved"),
+        "start -> first",
+        "ok: first -> fine",
+        "oops: first ~> saved",
+    )
+
+
+async def test_halt_stops_the_run_as_halted_with_the_error_in_the_completion(lab):
+    document = workflow(
+        TRIGGER,
+        node("bad", "fail", message="out of paper", code="PAPER"),
+        node("after", "probe"),
+        "start -> bad -> after",
+    )
+
+    ended = await lab.run(document)
+
+    assert "halted" == ended.status
+    assert ("out of paper", "PAPER") == (ended.message.error.message, ended.message.error.code)
+    assert {"error": {"message": "out of paper", "code": "PAPER"}} == ended.output("bad")
+    assert [] == lab.book.tags()
+
+
+async def test_ignore_goes_on_with_the_error_object_in_the_context(lab):
+    failing = node("p", "probe", fail_first=9, code="E1", details={"why": [1]}, error=IGNORE)
+    document = workflow(TRIGGER, failing, transform("after", "$p"), "start -> p -> after")
+
+    ended = await lab.run(document)
+
+    assert "completed" == ended.status
+    assert {
+        "error": {"message": "attempt 1 fails", "code": "E1", "details": {"why": [1]}}
+    } == ended.output("after")
+
+
+async def test_branch_follows_the_error_edge_and_no_success_edge(lab):
+    ended = await lab.run(both_ways(node("first", "fail", code="E2", error=branch("oops"))))
+
+    assert "completed" == ended.status
+    assert ["saved"] == lab.book.tags()
+    assert "E2" == ended.output("first")["error"]["code"]
+
+
+async def test_an_error_edge_is_not_followed_on_success(lab):
+    ended = await lab.run(both_ways(node("first", "noop", error=branch("oops"))))
+
+    assert "completed" == ended.status
+    assert ["fine"] == lab.book.tags()
+
+
+async def test_an_ignored_failure_does_not_follow_the_error_edge(lab):
+    await lab.run(both_ways(node("first", "fail", error=IGNORE)))
+
+    assert ["fine"] == lab.book.tags()
+
+
+@pytest.mark.parametrize("strategy", [IGNORE, {"type": "halt"}, branch("oops")])
+async def test_the_error_object_always_has_message_and_code(lab, strategy):
+    ended = await lab.run(both_ways(node("first", "fail", message="m", code="C", error=strategy)))
+
+    error = ended.output("first")["error"]
+    assert ("m", "C") == (error["message"], error["code"])
+
+
+async def test_the_error_object_has_details_also_when_the_node_gave_none(lab):
+    ended = await lab.run(both_ways(node("first", "fail", message="m", code="C", error=IGNORE)))
+
+    assert {"error": {"message": "m", "code": "C", "details": {}}} == ended.output("first")
+
+
+async def test_an_ignored_conditional_takes_its_other_side(lab):
+    check = {**chosen("check", "error(1)", "yes", "no"), "error": IGNORE}
+    document = workflow(
+        TRIGGER,
+        check,
+        node("a", "probe", tag="yes"),
+        node("b", "probe", tag="no"),
+        "start -> check",
+        "yes: check -> a",
+        "no: check -> b",
+    )
+
+    await lab.run(document)
+
+    assert ["no"] == lab.book.tags()
+
+
+# -- retry ---------------------------------------------------------------------------------------
+
+
+def retried(**policy):
+    return workflow(
+        TRIGGER,
+        node("p", "probe", fail_first=99, retry={"max_attempts": 5, **policy}),
+        "start -> p",
+    )
+
+
+def pauses(lab):
+    times = [one.at_ms for one in lab.book.executions]
+    return [after - before for before, after in zip(times, times[1:], strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ({"delay": 2, "backoff": "constant"}, [2000, 2000, 2000, 2000]),
+        ({"delay": 2, "backoff": "linear"}, [2000, 4000, 6000, 8000]),
+        ({"delay": 2}, [2000, 4000, 8000, 16000]),
+        ({"delay": 2, "max_delay": 5}, [2000, 4000, 5000, 5000]),
+        ({"delay": 2, "backoff": "constant", "jitter": 0.5}, [1500, 1500, 1500, 1500]),
+        ({"delay": 0}, [0, 0, 0, 0]),
+    ],
+    ids=["constant", "linear", "exponential", "max delay", "jitter", "no delay"],
+)
+async def test_attempts_are_as_far_apart_as_the_policy_says(lab, policy, expected):
+    ended = await lab.run(retried(**policy))
+
+    assert expected == pauses(lab)
+    assert [1, 2, 3, 4, 5] == [one.attempt for one in lab.book.executions]
+    assert ("halted", "attempt 5 fails") == (ended.status, ended.message.error.message)
+
+
+async def test_a_retry_that_succeeds_is_a_success(lab):
+    document = workflow(
+        TRIGGER,
+        node("p", "probe", fail_first=2, value="at last", retry={"max_attempts": 3}),
+        transform("after", "$p"),
+        "start -> p -> after",
+    )
+
+    ended = await lab.run(document)
+
+    assert ("completed", "at last") == (ended.status, ended.output("after"))
+    assert ["running", "failed", "running", "failed", "running", "success"] == ended.states("p")
+
+
+async def test_every_attempt_has_the_same_idempotency_key(lab):
+    await lab.run(retried(delay=1))
+
+    assert 1 == len({one.key for one in lab.book.executions})
+
+
+async def test_visits_of_one_node_by_two_tokens_have_different_idempotency_keys(lab):
+    document = workflow(
+        TRIGGER,
+        node("a", "noop"),
+        node("b", "noop"),
+        node("p", "probe"),
+        "start -> a -> p",
+        "start -> b -> p",
+    )
+
+    await lab.run(document)
+
+    assert 2 == len({one.key for one in lab.book.executions})
+
+
+async def test_only_the_codes_named_are_tried_again(lab):
+    await lab.run(retried(on=["OTHER"]))
+    await lab.run(retried(on=["OTHER", "PROBE"]))
+
+    assert [1, 1, 2, 3, 4, 5] == [one.attempt for one in lab.book.executions]
+
+
+async def test_a_failed_attempt_says_when_the_next_one_is(lab):
+    ended = await lab.run(retried(delay=3, backoff="constant"))
+
+    first, *_, last = [one for one in ended.statuses("p") if one.status == "failed"]
+    assert {"retry_at": "2025-06-15T15:06:43.000Z", "next_attempt": 2} == first.metadata
+    assert None is last.metadata
+
+
+async def test_items_of_a_split_retry_on_their_own(lab):
+    document = workflow(
+        TRIGGER,
+        node("each", "split", input_array="$trigger"),
+        node("p", "probe", tag="$item", fail_first="$item", value="$item", retry={"max_attempts": 4}),
+        node("all", "aggregator"),
+        "start -> each -> p -> all",
+    )  # fmt: skip
+
+    ended = await lab.run(document, [0, 1, 3])
+
+    assert [0, 1, 3] == ended.output("all")
+    assert [1, 2, 4] == [lab.book.tags().count(tag) for tag in (0, 1, 3)]
+
+
+async def test_a_retry_survives_a_restart(lab):
+    document = workflow(
+        TRIGGER,
+        node("p", "probe", fail_first=1, value="ok", retry={"max_attempts": 2, "delay": 3600}),
+        "start -> p",
+    )
+    lab.clock.hold()
+    async with lab.engine() as engine:
+        run = await lab.start(engine, document)
+        while not any(getattr(one, "metadata", None) for one in lab.news):
+            await asyncio.sleep(0)
+    lab.clock.release()
+
+    ended = await lab.resume(run)
+
+    assert "ok" == ended.output("p")
+    assert START_MS + 3_600_000 == lab.book.executions[-1].at_ms
+
+
+# -- what a node can do wrong --------------------------------------------------------------------
+
+
+async def test_a_node_that_takes_too_long_fails_with_its_timeout(lab):
+    document = workflow(TRIGGER, node("p", "probe", gate="never", timeout=0.02), "start -> p")
+
+    ended = await lab.run(document)
+
+    assert ("halted", "NODE_TIMEOUT") == (ended.status, ended.message.error.code)
+    assert "0.02 s" in ended.message.error.message
+    assert 1 == lab.book.cancelled
+
+
+async def raises(tools):
+    raise ZeroDivisionError("no such number")
+
+
+async def raises_nothing_to_say(tools):
+    raise LookupError
+
+
+async def raises_surrogate(tools):
+    raise ValueError("bad name \ud800")
+
+
+async def gives_up_waiting(tools):
+    raise TimeoutError("the database did not answer")
+
+
+async def cancels_itself(tools):
+    raise asyncio.CancelledError
+
+
+async def returns_garbage(tools):
+    return {"status": "ok"}
+
+
+async def returns_nothing(tools):
+    return None
+
+
+async def returns_object(tools):
+    return Succeeded(object())
+
+
+async def returns_odd_keys(tools):
+    return Succeeded({(1, 2): 3})
+
+
+async def returns_surrogate(tools):
+    return Succeeded("\ud800")
+
+
+async def returns_cycle(tools):
+    cycle = []
+    cycle.append(cycle)
+    return Succeeded(cycle)
+
+
+async def fails_with_object(tools):
+    return Failed(NodeError("m", "C", {"why": object()}))
+
+
+async def fails_with_text(tools):
+    return Failed("no")
+
+
+async def fails_with_surrogate(tools):
+    return Failed(NodeError("bad \udcff", "C"))
+
+
+@pytest.mark.parametrize(
+    ("act", "code", "says"),
+    [
+        (raises, "NODE_CRASHED", "ZeroDivisionError: no such number"),
+        (raises_nothing_to_say, "NODE_CRASHED", "LookupError"),
+        (raises_surrogate, "NODE_CRASHED", "ValueError: bad name"),
+        (gives_up_waiting, "NODE_CRASHED", "the database did not answer"),
+        (cancels_itself, "NODE_CRASHED", "CancelledError"),
+        (returns_garbage, "NODE_CRASHED", "dict"),
+        (returns_nothing, "NODE_CRASHED", "NoneType"),
+        (returns_object, "OUTPUT_INVALID", "object"),
+        (returns_odd_keys, "OUTPUT_INVALID", "not JSON"),
+        (returns_surrogate, "OUTPUT_INVALID", "surrogate"),
+        (returns_cycle, "OUTPUT_INVALID", "nested"),
+        (fails_with_object, "NODE_CRASHED", ""),
+        (fails_with_text, "NODE_CRASHED", ""),
+        (fails_with_surrogate, "C", "bad"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+async def test_whatever_a_node_does_is_a_failed_node(lab, act, code, says):
+    lab.book.acts["act"] = act
+    document = workflow(
+        TRIGGER,
+        node("p", "probe", does="act", timeout=30, error=IGNORE),
+        transform("after", "$p.error.code"),
+        "start -> p -> after",
+    )
+
+    ended = await lab.run(document)
+
+    assert ("completed", code) == (ended.status, ended.output("after"))
+    assert says in ended.output("p")["error"]["message"]
+
+
+async def test_a_node_that_was_cancelled_by_the_end_of_its_engine_runs_again_after_a_restart(lab):
+    document = workflow(TRIGGER, node("p", "probe", gate="g", value=1), "start -> p")
+    async with lab.engine() as engine:
+        run = await lab.start(engine, document)
+        await lab.book.until_parked(1)
+    lab.book.gate("g").set()
+
+    ended = await lab.resume(run)
+
+    assert ("completed", 1) == (ended.status, ended.output("p"))
+    assert 2 == len(lab.book.executions)
+    assert 1 == len({one.key for one in lab.book.executions})
+
+
+async def test_a_credential_that_cannot_be_found_fails_the_node(lab):
+    document = workflow(TRIGGER, node("p", "probe", credentials="vault"), "start -> p")
+
+    ended = await lab.run(document)
+
+    assert ("halted", "CREDENTIAL") == (ended.status, ended.message.error.code)
+    assert [] == lab.book.tags()
+
+
+async def test_a_secret_that_a_node_sends_back_is_nowhere_in_the_file(lab, tmp_path):
+    lab.secrets.known["key"] = {"token": "hunter2-hunter2"}
+
+    async def leaks(tools):
+        return Succeeded({"echo": f"Bearer {tools.credentials['token']}"})
+
+    lab.book.acts["leaks"] = leaks
+    document = workflow(TRIGGER, node("p", "probe", does="leaks", credentials="key"), "start -> p")
+
+    ended = await lab.run(document)
+
+    assert {"echo": "Bearer [redacted]"} == ended.output("p")
+    assert [] == [
+        file.name for file in tmp_path.iterdir() if b"hunter2-hunter2" in file.read_bytes()
+    ]

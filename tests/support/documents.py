@@ -1,0 +1,52 @@
+"""Workflows in a few lines: nodes by `node`, edges by arrows.
+
+    workflow(node("start", "manual_trigger"), node("a", "noop"), "start -> a", "oops: a ~> b")
+
+`->` is a success edge, `~>` an error edge, a name before a colon is the edge's id, and a chain
+`a -> b -> c` is two edges.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+NODE_FIELDS = ("trigger", "error", "retry", "timeout", "credentials", "name")
+
+
+def node(id: str, type: str, **given: Any) -> dict[str, Any]:
+    """Return a node; what is not a field of every node is a parameter of this one."""
+    fields = {key: given.pop(key) for key in NODE_FIELDS if key in given}
+    return {"id": id, "type": type, **fields, "parameters": given}
+
+
+def workflow(*parts: dict[str, Any] | str, id: str = "flow") -> dict[str, Any]:
+    """Return a document of nodes (dicts) and edges (arrows)."""
+    nodes = [part for part in parts if isinstance(part, dict)]
+    edges = [edge for part in parts if isinstance(part, str) for edge in _edges(part)]
+    return {"id": id, "nodes": nodes, "edges": edges}
+
+
+def _edges(text: str) -> list[dict[str, Any]]:
+    name, colon, chain = text.rpartition(":")
+    stops = re.split(r"\s*(->|~>)\s*", chain.strip())
+    edges = []
+    for src, arrow, dst in zip(stops[::2], stops[1::2], stops[2::2], strict=False):
+        edge = {"src": src, "dst": dst, "kind": "success" if arrow == "->" else "error"}
+        edges.append({"id": name.strip(), **edge} if colon else edge)
+    return edges
+
+
+TRIGGER = node("start", "manual_trigger")
+
+
+def transform(id: str, expression: str, **given: Any) -> dict[str, Any]:
+    """Return a transform."""
+    return node(id, "transform", expression=expression, **given)
+
+
+def chosen(id: str, expression: str, yes: str | None = None, no: str | None = None) -> Any:
+    """Return a conditional that takes edge `yes` or edge `no`."""
+    sides = {"true_edge_id": yes, "false_edge_id": no}
+    named = {key: edge for key, edge in sides.items() if edge}
+    return node(id, "conditional", expression=expression, **named)
