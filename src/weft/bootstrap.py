@@ -31,6 +31,7 @@ __all__ = [
     "builtin",
     "compile_source",
     "configure_log",
+    "now_ms",
     "open_engine",
     "open_history",
     "open_secrets",
@@ -56,6 +57,11 @@ def compile_source(source: bytes, catalogue: Catalogue = builtin) -> GraphProgra
     return compile_graph(parse(source), catalogue)
 
 
+def now_ms() -> int:
+    """Return the time in epoch milliseconds, for what is only shown."""
+    return HostClock().now_ms()
+
+
 @contextmanager
 def open_history(database: Path) -> Iterator[History]:
     """Open the journal to look at it: no lock is taken, so an engine may be writing it."""
@@ -75,8 +81,12 @@ async def open_engine(
 ) -> AsyncIterator[Engine]:
     """Open the journal, and serve runs on it until the context is left."""
 
+    programs: dict[str, GraphProgram] = {}
+
     def compiled(definition: Definition) -> GraphProgram:
-        return compile_source(definition.source, catalogue)
+        if definition.ref not in programs:
+            programs[definition.ref] = compile_source(definition.source, catalogue)
+        return programs[definition.ref]
 
     journal = SqliteJournal(settings.database)
     http = HostHttp()

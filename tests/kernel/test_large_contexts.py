@@ -1,6 +1,7 @@
 """Contexts too large for a message, where they meet again."""
 
 import pytest
+
 from support.documents import TRIGGER, node, transform, workflow
 from support.harness import Lab
 
@@ -13,7 +14,9 @@ ENTRY = 30_000
     reason="each branch has a base of its own: Context.union keeps one of them, and output_of "
     "does not look into any",
 )
-@pytest.mark.parametrize("length", [18, 20], ids=["stored on the edge to the merge", "stored before"])
+@pytest.mark.parametrize(
+    "length", [18, 20], ids=["stored on the edge to the merge", "stored before"]
+)
 async def test_nothing_is_lost_when_two_large_contexts_meet_at_a_merge(tmp_path, length):
     chains = [[f"{side}{index}" for index in range(length)] for side in "ab"]
     names = [name for chain in chains for name in chain]

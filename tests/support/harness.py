@@ -147,6 +147,8 @@ class Lab:
         self.book = Book(self.clock.now_ms, self.clock.stir)
         self.catalogue = catalogue_with(self.book)
         self.news: list[News] = []
+        self.complaints: list[str] = []
+        """What nobody handled: an exception that a task ended with, and the like."""
         self.open_journal: Callable[[Path], SqliteJournal] = SqliteJournal
 
     def program(self, document: dict[str, Any] | str) -> GraphProgram:
@@ -175,11 +177,16 @@ class Lab:
             return len(running) == self.book.parked and (commit is None or commit.done())
 
         self.clock.idle = idle
+        asyncio.get_running_loop().set_exception_handler(self._complain)
         try:
             async with engine:
                 yield engine
         finally:
             journal.close()
+        assert [] == self.complaints
+
+    def _complain(self, _: object, about: dict[str, Any]) -> None:
+        self.complaints.append(f"{about['message']}: {about.get('exception')!r}")
 
     def _compiled(self, definition: Definition) -> GraphProgram:
         return compile_graph(parse(definition.source), self.catalogue)

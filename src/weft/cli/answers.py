@@ -11,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from weft.cli.durations import seconds
 from weft.cli.options import DEFAULT_DATABASE
 from weft.cli.sources import line_of
 from weft.languages.graph.model import Document
@@ -34,18 +35,6 @@ def command(*words: str, database: Path) -> str:
     """Return a weft command that the reader can paste, on the same database."""
     where = () if database == DEFAULT_DATABASE else ("--db", str(database))
     return shlex.join(("weft", *words, *where))
-
-
-def seconds(duration_ms: float) -> str:
-    """Return a duration as people read it: `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 07 min`."""
-    if duration_ms < 1_000:
-        return f"{duration_ms:.0f} ms"
-    if duration_ms < 60_000:
-        return f"{duration_ms / 1000:.1f} s"
-    whole = int(duration_ms // 1000)
-    if whole < 3_600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
 def story(

@@ -1,10 +1,11 @@
-"""Ways to show what happens: not at all, or as plain lines. The live tree is in `tree`."""
+"""Ways to show what happens: not at all, or as plain lines. The live tree is in `live`."""
 
 from __future__ import annotations
 
 from typing import Self
 
-from weft.cli.answers import say, seconds
+from weft.cli.answers import say
+from weft.cli.durations import seconds
 from weft.kernel.lineage import describe
 from weft.kernel.messages import CompletionMessage
 from weft.runtime.turn import News

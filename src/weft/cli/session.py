@@ -83,9 +83,14 @@ class Session:
             return Lines()
         if self.quiet or self.as_json or not sys.stderr.isatty():
             return Silent()
-        from weft.cli.live import LiveTree
+        from rich.console import Console
 
-        return LiveTree(documents)
+        from weft.cli.live import LiveScreen
+
+        console = Console(stderr=True)
+        if console.is_dumb_terminal:
+            return Silent()
+        return LiveScreen(console, documents, self.log_level)
 
     def answer_one(self, result: Result, document: Document | None, file: str = "") -> int:
         """Print the result of a run, and return the exit code it means."""

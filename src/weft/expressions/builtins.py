@@ -101,9 +101,8 @@ def _from_entries(meter: Meter, value: Any) -> Any:
         meter.spend(1)
         if not isinstance(entry, dict):
             raise jq_error(f'Cannot index {describe(entry)} with "key"')
-        key = next((entry[name] for name in _KEYS if entry.get(name) not in (None, False)), None)
-        if key is None:
-            key = next((entry[name] for name in _KEYS if entry.get(name) is False), None)
+        keys = [entry[name] for name in _KEYS if entry.get(name) is not None]
+        key = next((key for key in keys if truthy(key)), keys[0] if keys else None)
         item = next((entry[name] for name in _VALUES if name in entry), None)
         made[_key(key)] = item
     return made

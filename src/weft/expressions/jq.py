@@ -90,9 +90,7 @@ class Jq:
         return None
 
     def _shown(self) -> str:
-        """Return the expression as an error message quotes it."""
-        text = " ".join(self.source.split())
-        return f"expression `{text[:77]}...`" if len(text) > 80 else f"expression `{text}`"
+        return f"expression {_quote(self.source)}"
 
 
 def compile_jq(source: str) -> Jq:
@@ -107,11 +105,15 @@ def compile_jq(source: str) -> Jq:
     try:
         run, levels = compile_text(text, found)
     except JqParseError as error:
-        raise ExpressionError(f"`{text}` is not jq: {_explain(error)}", code=SYNTAX) from None
+        raise ExpressionError(f"{_quote(text)} is not jq: {_explain(error)}", code=SYNTAX) from None
+    except ValueError:
+        message = f"{_quote(text)}: a number has thousands of digits"
+        raise ExpressionError(message, code=SYNTAX) from None
     except RecursionError:
-        raise ExpressionError("the expression nests too deeply", code=SYNTAX) from None
+        message = f"{_quote(text)} nests too deeply; split it into functions or nodes"
+        raise ExpressionError(message, code=SYNTAX) from None
     except ExpressionError as error:
-        raise ExpressionError(f"`{text}`: {error}", code=SYNTAX) from None
+        raise ExpressionError(f"{_quote(text)}: {error}", code=SYNTAX) from None
     return Jq(text, run, levels, found)
 
 
@@ -121,6 +123,12 @@ def strip_braces(source: str) -> str:
     if text.startswith("{{") and text.endswith("}}"):
         return text[2:-2].strip()
     return text
+
+
+def _quote(source: str) -> str:
+    """Return the expression as an error message shows it: on one line, and not too long."""
+    text = " ".join(source.split())
+    return f"`{text[:77]}...`" if len(text) > 80 else f"`{text}`"
 
 
 def _explain(error: JqParseError) -> str:

@@ -60,7 +60,7 @@ class _Pattern:
         meter.spend(len(text) * (1 + (self._regexp.programsize >> 6)) >> 5)
         before = None
         for match in self._regexp.finditer(text):
-            meter.spend(10 + 2 * self._regexp.groups)
+            meter.spend(16 + 2 * self._regexp.groups)
             # At the end of the text RE2 finds the same empty match twice.
             if match.span() == before or (self._skip_empty and match.start() == match.end()):
                 continue

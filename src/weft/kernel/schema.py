@@ -62,7 +62,7 @@ MEANINGS = {
     "output_ref": "Where the output is when it is too large to carry.",
     "progress": "Of a split: how many of its items are done.",
     "details": "More about the status, for people.",
-    "metadata": "More about the status, for programs: resume_at of a wait.",
+    "metadata": "More about the status, for programs: resume_at of a wait, retry_at of a retry.",
     "final_context": "What every node put out, by `$<node id>`.",
     "completed_at": "When the run ended, RFC 3339 in UTC.",
     "total_duration_ms": "How long the run took, from its first message.",

@@ -77,7 +77,9 @@ class Engine:
         self._broken: Exception | None = None
         self._results: deque[tuple[Run, int, Token, Outcome, int]] = deque()
         self._alarms: list[tuple[int, str, str]] = []
-        self._turns = Turns(journal, clock.now_ms, chance.dice, self._wake_at)
+        # Numbers of messages never repeat, also across restarts: they follow the clock.
+        first = max(journal.last_message(), clock.now_ms() * 1000)
+        self._turns = Turns(journal, first, clock.now_ms, chance.dice, self._wake_at)
         self._wake = asyncio.Event()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="weft-journal")
         self._committing: asyncio.Task[None] | None = None
@@ -193,7 +195,8 @@ class Engine:
                 if not await self._advance():
                     due_ms = self._alarms[0][0] if self._alarms else None
                     await self._clock.wait(self._wake, due_ms)
-            await self._advance()
+            if self._broken is None:
+                await self._advance()
             if self._committing is not None:
                 await self._committing
         except Exception as problem:
@@ -249,7 +252,11 @@ class Engine:
 
     async def _commit(self, turn: Turn) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._writer, self._journal.commit, turn.batch)
+        try:
+            await loop.run_in_executor(self._writer, self._journal.commit, turn.batch)
+        except Exception as problem:
+            self._break(problem)
+            return
         self._turns.committed(turn)
         for execution in turn.batch.started:
             if execution.execution_id in self._accepted:
@@ -302,6 +309,8 @@ class Engine:
     def _break(self, problem: Exception) -> None:
         """The journal cannot be written: nothing can be promised any more, so everyone is told."""
         self._broken = problem
+        self._stopping = True
+        self._wake.set()
         waiters: list[asyncio.Future[Any]] = [run.done for run in self._runs.values()]
         for waiter in (*waiters, *self._accepted.values()):
             if not waiter.done():

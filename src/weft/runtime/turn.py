@@ -71,6 +71,7 @@ class Turns:
     def __init__(
         self,
         journal: Journal,
+        last_message: int,
         now: Callable[[], int],
         dice: Callable[[], float],
         wake_at: Callable[[int, str, str], None],
@@ -79,7 +80,7 @@ class Turns:
         self._now = now
         self._dice = dice
         self._wake_at = wake_at
-        self._seq = journal.last_message()
+        self._seq = last_message
         self._fresh: dict[str, bytes] = {}
         self.uncommitted_timers: dict[str, Token] = {}
         self.reader = Reader(self._load)

@@ -1,0 +1,86 @@
+"""The live drawing of runs on a terminal.
+
+Drawing shares the engine's loop and never takes more than a twentieth of it: when a drawing is
+slow, the next one comes later. Lines of the log are kept until then and printed above in one go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from weft.bootstrap import configure_log, now_ms
+from weft.cli.fleet import Fleet
+from weft.cli.tree import draw
+from weft.cli.watch import Watch
+from weft.languages.graph.model import Document
+from weft.runtime.turn import News
+
+_PAUSE_S = 0.1
+_SHARE = 20
+
+
+class LiveScreen:
+    """Draws one run as a tree, or several as a list."""
+
+    def __init__(self, console: Console, documents: Sequence[Document], log_level: str) -> None:
+        self._console = console
+        self._log_level = log_level
+        self._log = io.StringIO()
+        self._whole = False
+        self.observe: Callable[[News], None]
+        if len(documents) == 1:
+            self._watch = Watch(documents[0])
+            self.observe = self._watch.see
+            self._draw = self._tree
+        else:
+            self._fleet = Fleet()
+            self.observe = self._fleet.see
+            self._draw = self._list
+        self._live = Live(console=console, auto_refresh=False, get_renderable=lambda: self._draw())
+
+    async def __aenter__(self) -> Self:
+        configure_log(level=self._log_level, stream=self._log)
+        self._live.start()
+        self._refreshing = asyncio.create_task(self._refresh())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._refreshing.cancel()
+        await asyncio.wait([self._refreshing])
+        self._print_log()
+        self._whole = True
+        self._live.refresh()
+        self._live.stop()
+        configure_log(level=self._log_level, stream=sys.stderr)
+
+    def _tree(self) -> Group:
+        return draw(self._watch, now_ms(), self._console, rows=self._room())
+
+    def _list(self) -> Group:
+        return self._fleet.draw(now_ms(), self._console, rows=self._room())
+
+    def _room(self) -> int | None:
+        return None if self._whole else max(3, self._console.height - 3)
+
+    async def _refresh(self) -> None:
+        time = asyncio.get_running_loop().time
+        while True:
+            started = time()
+            self._print_log()
+            self._live.refresh()
+            await asyncio.sleep(max(_PAUSE_S, _SHARE * (time() - started)))
+
+    def _print_log(self) -> None:
+        lines = self._log.getvalue()
+        if lines:
+            self._log.seek(0)
+            self._log.truncate()
+            self._console.print(Text(lines.rstrip("\n")), soft_wrap=True)

@@ -1,0 +1,457 @@
+"""RFC 004: a split runs its body once for each item, and its aggregator gathers them in order."""
+
+import pytest
+from support.documents import TRIGGER, chosen, node, transform, workflow
+
+from weft.kernel.outcome import Succeeded
+
+SPLIT = node("each", "split", input_array="$trigger")
+GATHER = node("all", "aggregator")
+
+
+def mapped(*body, path="p", **split):
+    """Return a workflow that maps a body over the input: start -> each -> ... -> all -> after."""
+    each = node("each", "split", input_array="$trigger", **split)
+    return workflow(
+        TRIGGER, each, *body, GATHER, transform("after", "$all"),
+        f"start -> each -> {path} -> all -> after",
+    )  # fmt: skip
+
+
+async def test_items_are_gathered_in_item_order_however_they_finish(lab):
+    document = mapped(node("p", "probe", gate="{{ $item | tostring }}", value="$item"))
+    async with lab.engine() as engine:
+        run = await lab.start(engine, document, [0, 1, 2, 3])
+        await lab.book.until_parked(4)
+        for item in (2, 3, 0, 1):
+            lab.book.gate(str(item)).set()
+        ended = await lab.finish(engine, run)
+
+    assert [0, 1, 2, 3] == ended.output("after")
+
+
+async def test_each_item_sees_its_item_its_index_and_what_came_before(lab):
+    document = mapped(transform("p", "[$item, $index, $input, ($trigger | length)]"))
+
+    ended = await lab.run(document, ["a", "b"])
+
+    assert [["a", 0, "a", 2], ["b", 1, "b", 2]] == ended.output("all")
+
+
+async def test_item_and_index_do_not_leak_out_of_the_split(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        transform("p", "$item"),
+        GATHER,
+        transform("after", "[$item, $index, $p]"),
+        "start -> each -> p -> all -> after",
+    )
+
+    ended = await lab.run(document, [1, 2])
+
+    assert [None, None, None] == ended.output("after")
+    assert {"$trigger", "$start", "$all", "$after"} == set(ended.context)
+
+
+async def test_items_that_end_early_behind_an_if_are_null(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        chosen("odd", "$item % 2 == 1", "yes", "no"),
+        node("stop", "noop"),
+        transform("p", "$item * 10"),
+        GATHER,
+        transform("after", "$all"),
+        "start -> each -> odd",
+        "yes: odd -> p",
+        "no: odd -> stop",
+        "p -> all -> after",
+    )
+
+    ended = await lab.run(document, [1, 2, 3, 4])
+
+    assert [10, None, 30, None] == ended.output("after")
+
+
+async def test_all_items_end_early_and_the_run_goes_on(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        chosen("never", "false", "yes"),
+        GATHER,
+        transform("after", "$all"),
+        "start -> each -> never",
+        "yes: never -> all -> after",
+    )
+
+    ended = await lab.run(document, [1, 2, 3])
+
+    assert [None, None, None] == ended.output("after")
+
+
+async def test_an_item_that_is_null_is_an_item(lab):
+    ended = await lab.run(mapped(transform("p", "$item")), [None, False, 0, ""])
+
+    assert [None, False, 0, ""] == ended.output("after")
+
+
+async def test_item_two_of_three_fails_and_is_an_error_object_in_the_list(lab):
+    document = mapped(node("p", "probe", fail_first="{{ if $item == 2 then 9 else 0 end }}",
+                           value="$item", code="ODD", details={"n": 1}))  # fmt: skip
+
+    ended = await lab.run(document, [1, 2, 3])
+
+    assert "completed" == ended.status
+    assert [
+        1,
+        {"error": {"message": "attempt 1 fails", "code": "ODD", "details": {"n": 1}}},
+        3,
+    ] == ended.output("after")
+
+
+async def test_every_item_fails_and_the_run_still_completes(lab):
+    ended = await lab.run(mapped(node("p", "fail", code="X")), [1, 2])
+
+    assert "completed" == ended.status
+    assert ["X", "X"] == [one["error"]["code"] for one in ended.output("after")]
+
+
+async def test_a_failed_item_stops_only_its_own_other_paths(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        node("bad", "fail"),
+        node("good", "probe", tag="$item", gate="g"),
+        node("next", "probe", tag="next"),
+        GATHER,
+        "start -> each",
+        "each -> bad -> all",
+        "each -> good -> next -> all",
+    )
+    async with lab.engine() as engine:
+        run = await lab.start(engine, document, [1])
+        ended = await lab.finish(engine, run)
+
+    assert ["FAILED"] == [one["error"]["code"] for one in ended.output("all")]
+    assert "next" not in lab.book.tags()
+
+
+async def test_a_fork_inside_an_item_is_one_slot(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        transform("left", "$item + 1"),
+        transform("right", "$item + 2"),
+        node("join", "merge"),
+        GATHER,
+        "start -> each",
+        "each -> left -> join",
+        "each -> right -> join",
+        "join -> all",
+    )
+
+    ended = await lab.run(document, [10, 20])
+
+    assert [[11, 12], [21, 22]] == ended.output("all")
+
+
+async def test_a_fork_inside_an_item_whose_paths_all_reach_the_aggregator_fills_one_slot(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        transform("left", "$item + 1"),
+        transform("right", "$item + 2"),
+        GATHER,
+        "start -> each",
+        "each -> left -> all",
+        "each -> right -> all",
+    )
+
+    ended = await lab.run(document, [10, 20])
+
+    assert [11, 21] == ended.output("all")
+
+
+async def test_a_fork_inside_an_item_of_which_one_path_ends_early(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        node("aside", "probe", tag="$item"),
+        transform("p", "$item"),
+        GATHER,
+        "start -> each",
+        "each -> aside",
+        "each -> p -> all",
+    )
+
+    ended = await lab.run(document, [1, 2])
+
+    assert [1, 2] == ended.output("all")
+    assert {1, 2} == set(lab.book.tags())
+
+
+async def test_the_aggregator_waits_for_the_paths_of_an_item_that_lead_nowhere(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        node("aside", "probe", gate="g"),
+        transform("p", "$item"),
+        GATHER,
+        "start -> each",
+        "each -> aside",
+        "each -> p -> all",
+    )
+    async with lab.engine() as engine:
+        run = await lab.start(engine, document, [1])
+        await lab.book.until_parked(1)
+        early = [one for one in lab.news if getattr(one, "node_id", "") == "all"]
+        lab.book.gate("g").set()
+        ended = await lab.finish(engine, run)
+
+    assert [] == early
+    assert [1] == ended.output("all")
+
+
+async def test_two_aggregators_of_one_split_each_gather_their_own(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        chosen("big", "$item > 5", "yes", "no"),
+        transform("a", "$item"),
+        transform("b", "-$item"),
+        node("bigs", "aggregator"),
+        node("smalls", "aggregator"),
+        transform("after_bigs", "$bigs"),
+        transform("after_smalls", "$smalls"),
+        "start -> each -> big",
+        "yes: big -> a",
+        "no: big -> b",
+        "a -> bigs -> after_bigs",
+        "b -> smalls -> after_smalls",
+    )
+
+    ended = await lab.run(document, [1, 9])
+
+    assert ([None, 9], [-1, None]) == (ended.output("after_bigs"), ended.output("after_smalls"))
+
+
+# -- empty ---------------------------------------------------------------------------------------
+
+
+async def test_an_empty_split_goes_on_after_its_aggregator_with_an_empty_list(lab):
+    ended = await lab.run(mapped(node("p", "probe")), [])
+
+    assert ("completed", []) == (ended.status, ended.output("after"))
+    assert [] == lab.book.tags()
+
+
+async def test_an_empty_split_without_an_aggregator_ends_its_path(lab):
+    document = workflow(TRIGGER, SPLIT, node("p", "probe"), "start -> each -> p")
+
+    ended = await lab.run(document, [])
+
+    assert ("completed", ("each",)) == (ended.status, ended.message.output_nodes)
+    assert [] == lab.book.tags()
+
+
+async def test_a_split_without_an_aggregator_completes_after_its_last_item(lab):
+    document = workflow(TRIGGER, SPLIT, node("p", "probe", tag="$item"), "start -> each -> p")
+
+    ended = await lab.run(document, [1, 2, 3])
+
+    assert "completed" == ended.status
+    assert {1, 2, 3} == set(lab.book.tags())
+
+
+async def test_an_empty_split_whose_aggregator_is_last_completes_with_an_empty_list(lab):
+    document = workflow(TRIGGER, SPLIT, GATHER, "start -> each -> all")
+
+    ended = await lab.run(document, [])
+
+    assert ([], ("all",)) == (ended.output("all"), ended.message.output_nodes)
+
+
+async def test_a_split_straight_into_its_aggregator_gathers_the_items(lab):
+    ended = await lab.run(workflow(TRIGGER, SPLIT, GATHER, "start -> each -> all"), [3, 1, 2])
+
+    assert [3, 1, 2] == ended.output("all")
+
+
+# -- nested --------------------------------------------------------------------------------------
+
+NESTED = workflow(
+    TRIGGER,
+    node("outer", "split", input_array="$trigger"),
+    node("inner", "split", input_array="$item"),
+    transform("p", "[$item, $index]"),
+    node("row", "aggregator"),
+    node("table", "aggregator"),
+    "start -> outer -> inner -> p -> row -> table",
+)
+
+
+async def test_a_nested_split_of_two_times_three(lab):
+    ended = await lab.run(NESTED, [["a", "b", "c"], ["d", "e", "f"]])
+
+    assert [[["a", 0], ["b", 1], ["c", 2]], [["d", 0], ["e", 1], ["f", 2]]] == ended.output("table")
+
+
+async def test_a_nested_split_with_empty_rows(lab):
+    ended = await lab.run(NESTED, [[], ["x"], []])
+
+    assert [[], [["x", 0]], []] == ended.output("table")
+
+
+async def test_a_nested_split_of_a_hundred_times_a_hundred(lab):
+    table = [[100 * row + column for column in range(100)] for row in range(100)]
+
+    ended = await lab.run(NESTED, table)
+
+    expected = [[[value, index] for index, value in enumerate(row)] for row in table]
+    assert expected == ended.output("table")
+    assert 10_000 == len([run for run in ended.history if run.node_id == "p"])
+
+
+async def test_an_outer_item_is_back_after_the_inner_split(lab):
+    document = workflow(
+        TRIGGER,
+        node("outer", "split", input_array="$trigger"),
+        node("inner", "split", input_array="$item.list"),
+        node("row", "aggregator"),
+        transform("p", "{name: $item.name, index: $index, row: $row}"),
+        node("table", "aggregator"),
+        "start -> outer -> inner -> row -> p -> table",
+    )
+
+    ended = await lab.run(document, [{"name": "a", "list": [1, 2]}, {"name": "b", "list": []}])
+
+    assert [
+        {"name": "a", "index": 0, "row": [1, 2]},
+        {"name": "b", "index": 1, "row": []},
+    ] == ended.output("table")
+
+
+async def test_dead_ends_at_several_depths_still_fill_every_slot(lab):
+    document = workflow(
+        TRIGGER,
+        node("outer", "split", input_array="$trigger"),
+        node("inner", "split", input_array="$item"),
+        chosen("deep", "$item > 0", "on"),
+        node("row", "aggregator"),
+        chosen("shallow", "$row[0] != null", "up"),
+        node("table", "aggregator"),
+        "start -> outer -> inner -> deep",
+        "on: deep -> row",
+        "row -> shallow",
+        "up: shallow -> table",
+    )
+
+    ended = await lab.run(document, [[1, -1], [-1, 1], []])
+
+    assert [{"result": True}, None, None] == ended.output("table")
+
+
+async def test_a_failing_inner_split_is_one_failed_outer_item(lab):
+    document = workflow(
+        TRIGGER,
+        node("outer", "split", input_array="$trigger"),
+        node("inner", "split", input_array="$item", on_item_error="halt"),
+        node("p", "probe", fail_first="$item", value="$item"),
+        node("row", "aggregator"),
+        node("table", "aggregator"),
+        "start -> outer -> inner -> p -> row -> table",
+    )
+
+    ended = await lab.run(document, [[0, 0], [0, 1, 0]])
+
+    first, second = ended.output("table")
+    assert [0, 0] == first
+    assert "SPLIT_FAILED" == second["error"]["code"]
+
+
+async def test_a_merge_inside_a_split_does_not_collide_across_items(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        node("fast", "probe", value="{{ $item * 10 }}"),
+        node("slow", "probe", gate="{{ $item | tostring }}", value="$item"),
+        node("join", "merge"),
+        GATHER,
+        "start -> each",
+        "each -> fast -> join",
+        "each -> slow -> join",
+        "join -> all",
+    )
+    async with lab.engine() as engine:
+        run = await lab.start(engine, document, [1, 2, 3])
+        await lab.book.until_parked(3)
+        for item in (3, 1, 2):
+            lab.book.gate(str(item)).set()
+        ended = await lab.finish(engine, run)
+
+    assert [[10, 1], [20, 2], [30, 3]] == ended.output("all")
+
+
+async def test_a_split_inside_a_merge_branch(lab):
+    document = workflow(
+        TRIGGER,
+        SPLIT,
+        transform("p", "$item * 2"),
+        GATHER,
+        transform("other", '"other"'),
+        node("join", "merge"),
+        "start -> each -> p -> all -> join",
+        "start -> other -> join",
+    )
+
+    ended = await lab.run(document, [1, 2])
+    empty = await lab.run(document, [])
+
+    assert [[2, 4], "other"] == ended.output("join")
+    assert [[], "other"] == empty.output("join")
+
+
+# -- what it refuses -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"a": 1}, "an object"),
+        ("text", "a string"),
+        (7, "a number"),
+        (1.5, "a number"),
+        (True, "a boolean"),
+        (None, "null"),
+    ],
+)
+async def test_a_split_over_something_else_names_the_type_it_got(lab, given, kind):
+    ended = await lab.run(mapped(node("p", "probe")), given)
+
+    assert ("halted", "SPLIT_NOT_ARRAY") == (ended.status, ended.message.error.code)
+    assert f"it is {kind}" in ended.message.error.message
+    assert {"parameter": "/input_array"} == ended.message.error.details
+
+
+async def test_a_huge_split_is_sent_in_pages_and_none_is_lost(lab):
+    ended = await lab.run(mapped(transform("p", "$item + 1")), list(range(2345)))
+
+    assert list(range(1, 2346)) == ended.output("after")
+
+
+async def test_items_may_be_large(lab):
+    ended = await lab.run(mapped(transform("p", "$item | length")), ["x" * 100_000, "y" * 40_000])
+
+    assert [100_000, 40_000] == ended.output("after")
+
+
+async def test_large_outputs_of_items_are_gathered_whole(lab):
+    async def large(tools):
+        return Succeeded("z" * 50_000)
+
+    lab.book.acts["large"] = large
+
+    ended = await lab.run(mapped(node("p", "probe", does="large")), [1, 2, 3])
+
+    assert ["z" * 50_000] * 3 == ended.output("after")
