@@ -20,13 +20,21 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "shared", "base", "tools"}
-SECTIONS = ["Context", "Decision", "Consequences"]
+SECTIONS = ["Status", "Context", "Decision", "Consequences"]
 
 FOREIGN_WORDS = re.compile(
-    r"/work/|/root/|/home/(?!user\b)|\b(?:agent|agents|session|sessions)\b", re.IGNORECASE
+    r"/work/|/root/|/home/(?!user\b)|\b(?<!user-)agents?\b|\bsessions?\b", re.IGNORECASE
 )
-FOREIGN_ALLOWED: dict[str, set[str]] = {}
+FOREIGN_ALLOWED = {
+    "tests/host/servers.py": {"session", "sessions"},  # of SMTP
+    "tests/host/test_http.py": {"session"},  # the name of a cookie
+    "src/weft/cli/session.py": {"session"},  # one command that serves runs
+    "src/weft/cli/run.py": {"session"},
+    "src/weft/cli/resume.py": {"session"},
+}
 """Words that a file may use after all, because there they mean something else."""
+TESTED_AS = {"ports": "contract", "embedded": "engine"}
+"""Packages whose tests go by another name."""
 
 
 def tell(findings: list[str], rule: str) -> None:
@@ -149,7 +157,8 @@ def test_every_package_has_tests():
 def _covered(package: Path, words: set[str]) -> bool:
     """A package is covered by its own name, or by those of all the packages inside it."""
     inner = [path.parent for path in package.glob("*/__init__.py")]
-    return package.name in words or (bool(inner) and all(_covered(one, words) for one in inner))
+    name = TESTED_AS.get(package.name, package.name)
+    return name in words or (bool(inner) and all(_covered(one, words) for one in inner))
 
 
 # -- words ---------------------------------------------------------------------------------------
@@ -188,10 +197,7 @@ def test_decisions_are_numbered_without_gaps():
 def test_decisions_have_a_status_a_context_a_decision_and_consequences():
     findings = []
     for path in decisions():
-        text = path.read_text()
-        if not re.search(r"^(?:\*\*)?Status(?:\*\*)?:|^## Status$", text, re.MULTILINE):
-            findings.append(f"{named(path)}: no status; write 'Status: accepted' below the title")
-        headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+        headings = re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
         findings += [f"{named(path)}: no '## {one}'" for one in SECTIONS if one not in headings]
     tell(findings, "a decision says its status, context, decision and consequences")
 

@@ -230,8 +230,7 @@ async def test_a_retry_survives_a_restart(lab):
     lab.clock.hold()
     async with lab.engine() as engine:
         run = await lab.start(engine, document)
-        while not any(getattr(one, "metadata", None) for one in lab.news):
-            await asyncio.sleep(0)
+        await lab.book.until(lambda: any(getattr(one, "metadata", None) for one in lab.news))
     lab.clock.release()
 
     ended = await lab.resume(run)

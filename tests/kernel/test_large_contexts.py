@@ -9,11 +9,6 @@ ENTRY = 30_000
 """Below what is stored by itself: it takes 18 of these to make a context that is stored whole."""
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="each branch has a base of its own: Context.union keeps one of them, and output_of "
-    "does not look into any",
-)
 @pytest.mark.parametrize(
     "length", [18, 20], ids=["stored on the edge to the merge", "stored before"]
 )

@@ -2,8 +2,8 @@
 
     workflow(node("start", "manual_trigger"), node("a", "noop"), "start -> a", "oops: a ~> b")
 
-`->` is a success edge, `~>` an error edge, a name before a colon is the edge's id, and a chain
-`a -> b -> c` is two edges.
+`->` is a success edge, `~>` an error edge, a chain `a -> b -> c` is two edges, and a name before a
+colon is the id of the first.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import re
 from typing import Any
 
 NODE_FIELDS = ("trigger", "error", "retry", "timeout", "credentials", "name")
+PATIENT = ("merge", "aggregator")
+"""Types that have a parameter called `timeout` and take no time themselves."""
 
 
 def node(id: str, type: str, **given: Any) -> dict[str, Any]:
     """Return a node; what is not a field of every node is a parameter of this one."""
-    fields = {key: given.pop(key) for key in NODE_FIELDS if key in given}
+    own = [key for key in NODE_FIELDS if key != "timeout" or type not in PATIENT]
+    fields = {key: given.pop(key) for key in own if key in given}
     return {"id": id, "type": type, **fields, "parameters": given}
 
 
@@ -32,8 +35,9 @@ def _edges(text: str) -> list[dict[str, Any]]:
     stops = re.split(r"\s*(->|~>)\s*", chain.strip())
     edges = []
     for src, arrow, dst in zip(stops[::2], stops[1::2], stops[2::2], strict=False):
-        edge = {"src": src, "dst": dst, "kind": "success" if arrow == "->" else "error"}
-        edges.append({"id": name.strip(), **edge} if colon else edge)
+        edges.append({"src": src, "dst": dst, "kind": "success" if arrow == "->" else "error"})
+    if colon:
+        edges[0]["id"] = name.strip()
     return edges
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 from support.jumping import FixedChance, JumpingClock
-from support.probe import Book, catalogue_with
+from support.probe import PATIENCE_S, Book, catalogue_with
 
 from weft.adapters.embedded.journal import SqliteJournal
 from weft.errors import CredentialError
@@ -26,9 +26,6 @@ from weft.ports.outside import HttpAnswer, HttpRequest, MailServer, OutsideError
 from weft.runtime.activities import Activities
 from weft.runtime.engine import Engine
 from weft.runtime.turn import News
-
-PATIENCE_S = 5.0
-"""A run that takes longer is stuck: the clock jumps, so nothing ever waits for real."""
 
 LIVE_TABLES = ("message", "timer", "cell")
 

@@ -19,6 +19,9 @@ from weft.kernel.outcome import Failed, NodeError, Succeeded
 from weft.nodes.catalogue import builtin
 from weft.ports.node import Catalogue, Tools
 
+PATIENCE_S = 5.0
+"""What takes longer is stuck: the clock jumps, so nothing ever waits for real."""
+
 
 @dataclass(frozen=True, slots=True)
 class Execution:
@@ -52,10 +55,15 @@ class Book:
         """Return the gate called `name`; setting it opens it for good."""
         return self.gates.setdefault(name, asyncio.Event())
 
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Return when something has happened; it fails when that takes far too long."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not happened():
+                await asyncio.sleep(0)
+
     async def until_parked(self, count: int) -> None:
         """Return when `count` probes wait at gates."""
-        while self.parked < count:
-            await asyncio.sleep(0)
+        await self.until(lambda: self.parked == count)
 
     async def park(self, gate: str) -> None:
         """Wait at a gate; time may pass meanwhile."""

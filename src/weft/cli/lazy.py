@@ -26,6 +26,15 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that `args` begin with, or fail with the one that was probably meant."""
+        name = args[0]
+        if name not in self._lazy and not name.startswith("-"):
+            raise click.NoSuchCommand(name, possibilities=self._lazy, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table alone."""
         with formatter.section("Commands"):

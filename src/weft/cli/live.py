@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Sequence
+from typing import Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,8 +18,7 @@ from rich.text import Text
 
 from weft.bootstrap import configure_log, now_ms
 from weft.cli.fleet import Fleet
-from weft.cli.tree import draw
-from weft.cli.watch import Watch
+from weft.cli.tree import Tree
 from weft.languages.graph.model import Document
 from weft.runtime.turn import News
 
@@ -27,24 +26,34 @@ _PAUSE_S = 0.1
 _SHARE = 20
 
 
-class LiveScreen:
-    """Draws one run as a tree, or several as a list."""
+class Picture(Protocol):
+    """Something that can be drawn at any time, from what it has seen so far."""
 
-    def __init__(self, console: Console, documents: Sequence[Document], log_level: str) -> None:
+    def see(self, news: News) -> None:
+        """Take note of one message."""
+        ...
+
+    def draw(self, now_ms: int, console: Console, *, rows: int | None = None) -> Group:
+        """Return the drawing, in about `rows` rows; None is as many as it takes."""
+        ...
+
+
+def picture_of(documents: Sequence[Document]) -> Picture:
+    """Return one run as a tree, several as a list."""
+    return Tree(documents[0]) if len(documents) == 1 else Fleet()
+
+
+class LiveScreen:
+    """Draws a picture again and again until it is left."""
+
+    def __init__(self, console: Console, picture: Picture, log_level: str) -> None:
+        self.observe = picture.see
         self._console = console
+        self._picture = picture
         self._log_level = log_level
         self._log = io.StringIO()
         self._whole = False
-        self.observe: Callable[[News], None]
-        if len(documents) == 1:
-            self._watch = Watch(documents[0])
-            self.observe = self._watch.see
-            self._draw = self._tree
-        else:
-            self._fleet = Fleet()
-            self.observe = self._fleet.see
-            self._draw = self._list
-        self._live = Live(console=console, auto_refresh=False, get_renderable=lambda: self._draw())
+        self._live = Live(console=console, auto_refresh=False, get_renderable=self._draw)
 
     async def __aenter__(self) -> Self:
         configure_log(level=self._log_level, stream=self._log)
@@ -61,14 +70,9 @@ class LiveScreen:
         self._live.stop()
         configure_log(level=self._log_level, stream=sys.stderr)
 
-    def _tree(self) -> Group:
-        return draw(self._watch, now_ms(), self._console, rows=self._room())
-
-    def _list(self) -> Group:
-        return self._fleet.draw(now_ms(), self._console, rows=self._room())
-
-    def _room(self) -> int | None:
-        return None if self._whole else max(3, self._console.height - 3)
+    def _draw(self) -> Group:
+        rows = None if self._whole else max(3, self._console.height - 3)
+        return self._picture.draw(now_ms(), self._console, rows=rows)
 
     async def _refresh(self) -> None:
         time = asyncio.get_running_loop().time

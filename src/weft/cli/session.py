@@ -62,6 +62,18 @@ class Session:
             log_level=log_level or ("warning" if quiet else "info"),
         )
 
+    @classmethod
+    def of_demo(cls, database: Path) -> Self:
+        """Return a session without options: drawn on a terminal, plain lines elsewhere."""
+        return cls(
+            settings=Settings(database),
+            as_json=False,
+            events=None,
+            quiet=False,
+            verbose=not sys.stderr.isatty(),
+            log_level="info",
+        )
+
     def warn(self, warnings: Sequence[Problem], file: str) -> None:
         """Show what an author should know about a document that can run."""
         if not self.quiet:
@@ -85,12 +97,12 @@ class Session:
             return Silent()
         from rich.console import Console
 
-        from weft.cli.live import LiveScreen
+        from weft.cli.live import LiveScreen, picture_of
 
         console = Console(stderr=True)
         if console.is_dumb_terminal:
             return Silent()
-        return LiveScreen(console, documents, self.log_level)
+        return LiveScreen(console, picture_of(documents), self.log_level)
 
     def answer_one(self, result: Result, document: Document | None, file: str = "") -> int:
         """Print the result of a run, and return the exit code it means."""

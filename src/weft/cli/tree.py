@@ -9,41 +9,60 @@ from rich.text import Text
 
 from weft.cli.durations import seconds
 from weft.cli.watch import NodeWatch, State, Watch
+from weft.languages.graph.model import Document
+from weft.runtime.turn import News
 
 _SIGNS: dict[State, tuple[str, str, str]] = {
     # unicode, plain, colour
     "pending": ("·", ".", "dim"),
     "running": ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "-\\|/", "cyan"),
     "waiting": ("◷", "~", "yellow"),
-    "retrying": ("↻", "!", "yellow"),
+    "retrying": ("↻", "r", "yellow"),
     "done": ("✓", "+", "green"),
+    "partly": ("!", "!", "yellow"),
     "failed": ("✗", "x", "red"),
     "skipped": ("–", " ", "dim"),
     "stopped": ("■", "#", "red"),
 }
 _BUSY: tuple[State, ...] = ("running", "retrying", "waiting", "stopped")
+_LABEL_WIDTH = 36
+_WORD_WIDTH = 14
+_TIME_WIDTH = 9
 _BAR_WIDTH = 24
 _FRAME_MS = 100
 
 
-def draw(watch: Watch, now_ms: int, console: Console, *, rows: int | None = None) -> Group:
-    """Return the run as it stands at `now_ms`, in at most `rows` rows for its nodes.
+class Tree:
+    """Draws one run."""
 
-    When there is not room for every node, those where something happens are shown.
-    """
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, overflow="ellipsis", max_width=40)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, justify="right")
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    shown, hidden = _chosen(watch, rows)
-    plain = plain_signs(console)
-    for one in shown:
-        table.add_row(*_row(watch, one, now_ms, plain=plain))
-    parts: list[RenderableType] = [_head(watch, now_ms, plain=plain), table]
-    if hidden:
-        parts.append(_rest(watch, hidden, plain=plain))
-    return Group(*parts)
+    def __init__(self, document: Document) -> None:
+        self.watch = Watch(document)
+        labels = [len(_label(one)) for one in self.watch.nodes.values()]
+        self._label_width = min(_LABEL_WIDTH, max(labels, default=0) + 4)
+
+    def see(self, news: News) -> None:
+        """Take note of one message."""
+        self.watch.see(news)
+
+    def draw(self, now_ms: int, console: Console, *, rows: int | None = None) -> Group:
+        """Return the run as it stands at `now_ms`, in at most `rows` rows for its nodes.
+
+        When there is not room for every node, those where something happens are shown.
+        """
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, overflow="ellipsis", width=self._label_width)
+        table.add_column(no_wrap=True, width=_WORD_WIDTH)
+        table.add_column(no_wrap=True, width=_TIME_WIDTH, justify="right")
+        room = max(20, console.width - self._label_width - _WORD_WIDTH - _TIME_WIDTH - 8)
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=room)
+        shown, hidden = _chosen(self.watch, rows)
+        plain = plain_signs(console)
+        for one in shown:
+            table.add_row(*_row(self.watch, one, now_ms, room, plain=plain))
+        parts: list[RenderableType] = [_head(self.watch, now_ms, plain=plain), table]
+        if hidden:
+            parts.append(_rest(self.watch, hidden, plain=plain))
+        return Group(*parts)
 
 
 def plain_signs(console: Console) -> bool:
@@ -76,17 +95,23 @@ def _head(watch: Watch, now_ms: int, *, plain: bool) -> Text:
     )
 
 
-def _row(watch: Watch, one: NodeWatch, now_ms: int, *, plain: bool) -> list[RenderableType]:
+def _label(one: NodeWatch) -> str:
+    named = one.node.name and one.node.name != one.node.id
+    label = f"{one.node.id} {one.node.name}" if named else one.node.id
+    return "   " * len(one.splits) + label
+
+
+def _row(
+    watch: Watch, one: NodeWatch, now_ms: int, room: int, *, plain: bool
+) -> list[RenderableType]:
     state = watch.state_of(one)
-    quiet = state in ("pending", "skipped")
-    guide = ("|  " if plain else "│  ") * one.depth
+    guide = ("|  " if plain else "│  ") * len(one.splits)
     label = Text.assemble((f"  {guide}", "dim"), sign(state, now_ms, plain=plain), " ")
-    label.append(one.node.id, style="dim" if quiet else "")
-    if one.node.name and one.node.name != one.node.id:
-        label.append(f" {one.node.name}", style="dim")
+    label.append(one.node.id, style="dim" if state in ("pending", "skipped") else "")
+    label.append(_label(one).strip()[len(one.node.id) :], style="dim")
     span = one.span_ms(now_ms) if watch.ending is None or one.ended else None
     time = Text(seconds(span) if span is not None else "", style="dim")
-    return [label, _word(watch, one, state, now_ms), time, _detail(one, state)]
+    return [label, _word(watch, one, state, now_ms), time, _detail(one, state, room)]
 
 
 def _word(watch: Watch, one: NodeWatch, state: State, now_ms: int) -> Text:
@@ -102,11 +127,13 @@ def _word(watch: Watch, one: NodeWatch, state: State, now_ms: int) -> Text:
             return Text(f"again in {seconds(left_ms)}", style=colour)
         case "waiting" if left_ms is not None and one.waiting == 1:
             return Text(f"waiting {seconds(left_ms)}", style=colour)
+        case "partly":
+            return Text("partly failed", style=colour)
         case _:
             return Text(state, style=colour)
 
 
-def _detail(one: NodeWatch, state: State) -> RenderableType:
+def _detail(one: NodeWatch, state: State, room: int) -> RenderableType:
     """Return what there is to say beyond the state: progress, counts, attempts, the error."""
     progress = one.progress
     if one.node.type == "aggregator" and progress.total:
@@ -122,13 +149,24 @@ def _detail(one: NodeWatch, state: State) -> RenderableType:
         parts.append(
             f"attempt {one.attempt}" if one.visits < 2 else f"up to {one.attempt} attempts"
         )
+    text = Text(style="dim")
+    for part in parts:
+        text.append(", " if text else "")
+        text.append(*(part if isinstance(part, tuple) else (part,)))
     if one.error is not None and (one.failed or one.retrying):
-        parts.append((" ".join(one.error.message.split()), "red"))
-    text = Text()
-    for index, part in enumerate(parts):
-        text.append(", " if index else "", style="dim")
-        text.append(*(part if isinstance(part, tuple) else (part, "dim")))
+        left = room - len(text) - 2
+        message = shortened(" ".join(one.error.message.split()), max(left, 20))
+        text.append(", " if text else "").append(message, style="not dim red")
     return text
+
+
+def shortened(text: str, width: int) -> str:
+    """Return `text` with its middle left out when it is too long: reasons stand at the end."""
+    if len(text) <= width:
+        return text
+    head = width // 3 if width >= 60 else 0
+    tail = text[len(text) - (width - head - 4) :]
+    return f"{text[:head]} ... {tail}" if head else f"... {tail}"
 
 
 def _counts(one: NodeWatch) -> list[tuple[str, str] | str]:
@@ -136,13 +174,13 @@ def _counts(one: NodeWatch) -> list[tuple[str, str] | str]:
     if one.succeeded:
         counts.append(f"{one.succeeded:,} done")
     if one.failed:
-        counts.append((f"{one.failed:,} failed", "red"))
+        counts.append((f"{one.failed:,} failed", "not dim red"))
     if one.retrying:
-        counts.append((f"{one.retrying:,} to try again", "yellow"))
+        counts.append((f"{one.retrying:,} to try again", "not dim yellow"))
     if one.waiting:
-        counts.append((f"{one.waiting:,} waiting", "yellow"))
+        counts.append((f"{one.waiting:,} waiting", "not dim yellow"))
     if one.running:
-        counts.append((f"{one.running:,} running", "cyan"))
+        counts.append((f"{one.running:,} running", "not dim cyan"))
     return counts
 
 
@@ -169,7 +207,7 @@ def _chosen(watch: Watch, rows: int | None) -> tuple[list[NodeWatch], list[NodeW
 def _rank(state: State) -> int:
     if state in _BUSY:
         return 0
-    return {"failed": 1, "pending": 2}.get(state, 3)
+    return {"failed": 1, "partly": 1, "pending": 2}.get(state, 3)
 
 
 def _rest(watch: Watch, hidden: list[NodeWatch], *, plain: bool) -> Text:

@@ -16,9 +16,13 @@ from weft.kernel.outcome import NodeError
 from weft.languages.graph.model import Document, NodeDocument
 from weft.languages.graph.structure import analyse
 
-State = Literal["pending", "running", "waiting", "retrying", "done", "failed", "skipped", "stopped"]
+Busy = Literal["running", "waiting", "retrying"]
+Over = Literal["done", "partly", "failed", "skipped", "stopped"]
+State = Literal["pending"] | Busy | Over
+"""`partly`: some visits failed, others did not."""
 
 _GATHERS = ("merge", "aggregator")
+_NOTHING = Progress(0, 0)
 
 
 @dataclass(slots=True)
@@ -26,7 +30,8 @@ class NodeWatch:
     """Everything seen of one node, over all its visits."""
 
     node: NodeDocument
-    depth: int
+    splits: tuple[str, ...]
+    """The splits that repeat it, outermost first."""
     running: int = 0
     waiting: int = 0
     retrying: int = 0
@@ -41,7 +46,7 @@ class NodeWatch:
     error: NodeError | None = None
     gathering: dict[str, Progress] = field(default_factory=dict)
     """How far each open barrier of a merge or an aggregator is, by scope."""
-    gathered: Progress = Progress(0, 0)
+    gathered: Progress = field(default_factory=lambda: _NOTHING)
     """What the barriers that have opened held together."""
 
     @property
@@ -114,7 +119,7 @@ class NodeWatch:
             self.failed += 1
             return
         self.retrying += 1
-        self.until_ms = from_iso(retry_at)
+        self.until_ms = retry_at
 
     def _gather(self, news: NodeStatusMessage) -> None:
         scope = scope_of(news.lineage_stack)
@@ -127,7 +132,7 @@ class NodeWatch:
                     details.get("arrived", 0), details.get("expected", 0)
                 )
             case "success" | "failed":
-                last = self.gathering.pop(scope, Progress(0, 0))
+                last = self.gathering.pop(scope, _NOTHING)
                 whole = news.progress or Progress(last.total, last.total)
                 so_far = self.gathered
                 self.gathered = Progress(
@@ -173,7 +178,8 @@ class Watch:
         if one.waiting or one.gathering:
             return "waiting"
         if one.visits:
-            return _settled(one)
+            more = one.splits and self.nodes[one.splits[0]].active
+            return "running" if more and self.ending is None else _settled(one)
         return "pending" if self.ending is None else "skipped"
 
     def span_ms(self, now_ms: int) -> int:
@@ -184,7 +190,9 @@ class Watch:
 
 
 def _settled(one: NodeWatch) -> State:
-    return "failed" if one.failed else "done"
+    if not one.failed:
+        return "done"
+    return "partly" if one.succeeded else "failed"
 
 
 def _in_order(document: Document) -> list[NodeWatch]:
@@ -201,7 +209,7 @@ def _in_order(document: Document) -> list[NodeWatch]:
         found = []
         for name in inside.get(stack, ()):
             node = structure.nodes[name]
-            found.append(NodeWatch(node, len(stack)))
+            found.append(NodeWatch(node, stack))
             if node.type == "split":
                 found += below((*stack, name))
         return found

@@ -196,7 +196,7 @@ def halt(
             value = hooks.item_error(place.lineage[-1].split_node_id, body)
             yield from _fill(hooks, place, value, failed=True)
         return
-    context = yield from _flat(place.context)
+    context = yield from flat(place.context)
     message = _completion(place, status, context, error=error, failed_node=node)
     yield from _close(place, message)
 
@@ -251,20 +251,20 @@ def _complete(place: Place, left: dict[str, bytes]) -> Judgement[None]:
     )
     context = Context()
     for one, _ in leaves:
-        flat = yield from _flat(one.context)
-        context = context.union(flat)
+        whole = yield from flat(one.context)
+        context = context.union(whole)
     nodes = tuple(dict.fromkeys(one.node for one, _ in leaves))
     message = _completion(place, "completed", context, output_nodes=nodes)
     yield from _close(place, message)
 
 
-def _flat(context: Context) -> Judgement[Context]:
-    """Return the context without a base: everything it refers to, entry by entry."""
+def flat(context: Context) -> Judgement[Context]:
+    """Return the context without a base: every entry inline or by its own reference."""
     own = Context(context.inline, context.refs)
     if context.base is None:
         return own
     body = yield from ask(Load(ref=context.base))
-    base = yield from _flat(read_context(bytes(body)))
+    base = yield from flat(read_context(bytes(body)))
     return base.union(own)
 
 

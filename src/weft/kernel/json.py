@@ -22,13 +22,21 @@ NULL = Raw(b"null")
 def encode(value: Any) -> Raw:
     """Return `value` as JSON bytes, or raise MessageError saying why it is not JSON."""
     try:
-        return Raw(_encoder.encode(value))
+        data = _encoder.encode(value)
     except UnicodeEncodeError:
         raise MessageError("text holds a lone surrogate, which is not Unicode text") from None
     except RecursionError:
         raise MessageError(f"value is nested deeper than {MAX_DEPTH} levels") from None
     except (TypeError, OverflowError, ValueError, msgspec.EncodeError) as problem:
         raise MessageError(f"value is not JSON: {problem}") from None
+    if too_deep(data):
+        raise MessageError(f"value is nested deeper than {MAX_DEPTH} levels")
+    return Raw(data)
+
+
+def too_deep(data: bytes) -> bool:
+    """Return whether JSON bytes nest deeper than is allowed; few brackets are never too deep."""
+    return data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth_of(data) > MAX_DEPTH
 
 
 def decode(data: bytes | Raw) -> Any:

@@ -17,8 +17,9 @@ from msgspec import Raw
 from weft.errors import MessageError
 from weft.kernel.context import Context, Ref
 from weft.kernel.ids import derive
-from weft.kernel.json import MAX_DEPTH, depth_of
+from weft.kernel.json import MAX_DEPTH, too_deep
 from weft.kernel.lineage import Frame, Lineage, scope_of
+from weft.kernel.moment import LATEST_MS
 from weft.kernel.outcome import NodeError
 from weft.kernel.schema import published
 
@@ -151,7 +152,7 @@ def decode_token(data: bytes) -> Token:
     """Return the token in `data` with every derivable field filled in, or raise MessageError."""
     if len(data) > MAX_BYTES:
         raise MessageError(f"message of {len(data)} bytes exceeds the limit of {MAX_BYTES} bytes")
-    if depth_of(data) > MAX_DEPTH:
+    if too_deep(data):
         raise MessageError(f"message is nested deeper than {MAX_DEPTH} levels")
     try:
         token = _tokens.decode(data)
@@ -178,6 +179,10 @@ def _check(token: Token) -> None:
             raise MessageError(f"accumulated_context key {name[:80]!r} must start with '$'")
     if token.siblings < 1 or token.attempt < 1 or min(token.span) < 0:
         raise MessageError("siblings and attempt must be at least 1, span not negative")
+    if not (0 <= token.sent_at <= LATEST_MS and 0 <= token.started_at <= LATEST_MS):
+        raise MessageError("sent_at and started_at must be epoch milliseconds up to year 9999")
+    if not all(frame.split_token for frame in token.lineage_stack):
+        raise MessageError("a frame of lineage_stack has no split_token: which run of the split?")
 
 
 def _named(token: Token) -> Token:

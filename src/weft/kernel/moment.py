@@ -11,7 +11,7 @@ LATEST_MS = 253_402_300_799_000  # the last second of the year 9999
 def to_iso(ms: int) -> str:
     """Return `ms` as RFC 3339 in UTC, with milliseconds."""
     moment = EPOCH + timedelta(milliseconds=ms)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_iso(text: str) -> int:

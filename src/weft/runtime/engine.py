@@ -16,8 +16,8 @@ from typing import Any, Self
 
 import msgspec
 
-from weft.errors import InputError, StorageError
-from weft.kernel.json import MAX_DEPTH, depth_of, encode
+from weft.errors import InputError, MessageError, StorageError
+from weft.kernel.json import encode
 from weft.kernel.lineage import describe
 from weft.kernel.messages import CompletionMessage, Token
 from weft.kernel.outcome import Outcome
@@ -107,9 +107,10 @@ class Engine:
         self, program: Program, source: bytes, given: Any, execution_id: str | None = None
     ) -> str:
         """Start a run and return its id once that is committed: it will then end, come what may."""
-        raw = encode(given)
-        if depth_of(bytes(raw)) > MAX_DEPTH:
-            raise InputError(f"the input is nested deeper than {MAX_DEPTH} levels")
+        try:
+            raw = encode(given)
+        except MessageError as problem:
+            raise InputError(f"the input cannot be used: {problem}") from None
         now_ms = self._clock.now_ms()
         execution_id = execution_id or self._chance.execution_id(now_ms)
         if self._journal.execution(execution_id) is not None:

@@ -49,12 +49,13 @@ def result_of(message: CompletionMessage, context: Mapping[str, Any]) -> Result:
         status=message.status,
         output=output,
         context=context,
-        error=_error_of(message),
+        error=error_of(message),
         duration_ms=message.total_duration_ms,
     )
 
 
-def _error_of(message: CompletionMessage) -> RunError | None:
+def error_of(message: CompletionMessage) -> RunError | None:
+    """Return why the run did not complete; None when it did."""
     error = message.error
     if error is None:
         return None

@@ -25,7 +25,7 @@ from weft.kernel.messages import Token
 from weft.kernel.outcome import NodeError
 from weft.languages.graph.compiled import CompiledNode
 from weft.languages.graph.failure import recover
-from weft.languages.graph.paths import Graph, merge_timer, merge_unit, merged, quota
+from weft.languages.graph.paths import Graph, merge_timer, merge_unit, merged, quota, united
 
 
 def arrive(graph: Graph, place: Place, node: CompiledNode) -> Judgement[None]:
@@ -83,10 +83,8 @@ def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     opened = yield from ask(ExpireMerge(scope=place.scope, node=node.id, by=token.token_id))
     if opened is None:
         return
-    context = place.context
-    for edge in node.into:
-        if edge in opened.arrivals:
-            context = context.union(read_context(opened.arrivals[edge]))
+    arrived = [read_context(opened.arrivals[edge]) for edge in node.into if edge in opened.arrivals]
+    context = yield from united(arrived)
     place = msgspec.structs.replace(place, unit=merge_unit(place, node), context=context)
     error = NodeError(
         f"{len(opened.arrivals)} of {len(node.into)} branches had arrived "

@@ -21,7 +21,7 @@ from weft.kernel.effects import (
     TryOpen,
     ask,
 )
-from weft.kernel.flow import Hooks, Place, Way, children, leaf, leave
+from weft.kernel.flow import Hooks, Place, Way, children, flat, leaf, leave
 from weft.kernel.ids import derive
 from weft.kernel.json import NULL, join_array
 from weft.languages.graph.compiled import CompiledNode
@@ -32,9 +32,14 @@ class Graph(Hooks, Protocol):
     """A program of the graph language, as its judgements see it."""
 
     @property
-    def wiring(self) -> Wiring: ...
+    def wiring(self) -> Wiring:
+        """The compiled graph."""
+        ...
+
     @property
-    def page(self) -> int: ...
+    def page(self) -> int:
+        """How many items one message sends at most."""
+        ...
 
 
 def go_on(
@@ -128,13 +133,14 @@ def merge_timer(place: Place, merge: CompiledNode) -> str:
 
 def merged(graph: Graph, place: Place, merge: CompiledNode, opened: Opened) -> Judgement[None]:
     """A merge opened: its output lists what arrived in edge order, its context unites it."""
-    context, outputs = Context(), []
+    arrived = {edge: read_context(data) for edge, data in opened.arrivals.items()}
+    outputs = []
     for edge in merge.into:
-        if edge in opened.arrivals:
-            arrived = read_context(opened.arrivals[edge])
-            context = context.union(arrived)
-            outputs.append((yield from output_of(graph, arrived, graph.wiring.ways[edge].src)))
+        if edge in arrived:
+            src = graph.wiring.ways[edge].src
+            outputs.append((yield from output_of(graph, arrived[edge], src)))
     output = join_array(outputs)
+    context = yield from united([arrived[edge] for edge in merge.into if edge in arrived])
     place = msgspec.structs.replace(place, unit=merge_unit(place, merge), context=context)
     place = yield from with_output(place, merge.id, output)
     yield Report(
@@ -146,9 +152,28 @@ def merged(graph: Graph, place: Place, merge: CompiledNode, opened: Opened) -> J
     yield from ask(DiscardMerge(scope=place.scope, node=merge.id))
 
 
+def united(contexts: list[Context]) -> Judgement[Context]:
+    """Return the entries of all contexts; where several have one, the last wins.
+
+    Branches that grew large have bases of their own. A context has one, so then they are opened up.
+    """
+    if len({context.base for context in contexts if context.base}) > 1:
+        opened = []
+        for context in contexts:
+            opened.append((yield from flat(context)))
+        contexts = opened
+    whole = Context()
+    for context in contexts:
+        whole = whole.union(context)
+    return whole
+
+
 def output_of(graph: Graph, context: Context, node: str) -> Judgement[bytes]:
-    """Return what `node` put into `context`, loading it if it is kept by reference."""
+    """Return what `node` put into `context`, loading it if it is not carried there itself."""
     name = "$item" if graph.wiring.nodes[node].kind == "split" else f"${node}"
+    while name not in context.names() and context.base is not None:
+        body = yield from ask(Load(ref=context.base))
+        context = read_context(bytes(body))
     if name in context.refs:
         body = yield from ask(Load(ref=context.refs[name]))
         return bytes(body)

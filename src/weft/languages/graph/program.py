@@ -34,7 +34,6 @@ from weft.kernel.flow import Place, Way, leave, place_of
 from weft.kernel.ids import derive, fingerprint
 from weft.kernel.json import encode
 from weft.kernel.messages import Token
-from weft.kernel.moment import to_iso
 from weft.kernel.outcome import (
     Arrived,
     Failed,
@@ -55,7 +54,6 @@ from weft.languages.graph.paths import go_on, with_output
 from weft.languages.graph.step import step
 from weft.languages.graph.wiring import Wiring, wire
 from weft.ports.node import Catalogue
-
 
 PAGE = 500
 """How many items one message sends at most: a huge split never holds a worker, or a transaction."""
@@ -273,7 +271,7 @@ class GraphProgram:
             status="failed",
             lineage=place.lineage,
             error=error,
-            metadata={"retry_at": to_iso(due_ms), "next_attempt": again.attempt},
+            metadata={"retry_at": due_ms, "next_attempt": again.attempt},
         )
         if delay_ms:
             yield SetTimer(again, due_ms)

@@ -1,0 +1,48 @@
+"""`weft demo`: a fan-out to watch, with nothing to install, configure or clean up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from weft.cli.options import examples
+
+if TYPE_CHECKING:
+    from weft.runtime.engine import Engine
+
+_NEXT = """
+That was 200 items, each its own small message, every step of it committed before the next.
+Try next:
+  weft nodes                      what a workflow can be made of
+  weft graph workflow.yaml        a drawing of your own
+  weft run workflow.yaml          stop it with Ctrl-C, then: weft resume
+The workflow you just saw is {file}
+"""
+
+
+@click.command(epilog=examples("weft demo", "weft demo 2> /dev/null"))
+def demo() -> int:
+    """Run a small workflow of 200 items, some of which fail, and draw it as it goes.
+
+    It takes about ten seconds and leaves nothing behind.
+    """
+    from tempfile import TemporaryDirectory
+
+    from weft.cli.answers import say
+    from weft.cli.session import Session
+    from weft.cli.sources import open_source
+
+    file = Path(__file__).with_name("demo.yaml")
+    program = open_source(file).program
+
+    async def begin(engine: Engine) -> list[str]:
+        return [await engine.start(program, program.document.source, {})]
+
+    with TemporaryDirectory(prefix="weft-demo-") as directory:
+        session = Session.of_demo(Path(directory) / "weft.db")
+        (result,) = session.serve(begin, [program.document])
+        code = session.answer_one(result, program.document, str(file))
+    say(_NEXT.format(file=file))
+    return code

@@ -1,0 +1,96 @@
+"""weft as its users meet it: the installed command, in an empty directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from weft.cli.main import main
+
+EXECUTABLE = Path(sys.executable).with_name("weft")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.out)
+
+
+Weft = Callable[..., Done]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory, and an environment that says nothing about weft."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("WEFT_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return tmp_path
+
+
+@pytest.fixture
+def weft(here: Path) -> Weft:
+    """The command in a process of its own."""
+
+    def run(*arguments: object, given: str | bytes = "", **environment: str) -> Done:
+        done = subprocess.run(
+            [EXECUTABLE, *map(str, arguments)],
+            input=given.encode() if isinstance(given, str) else given,
+            capture_output=True,
+            timeout=60,
+            check=False,
+            env={**os.environ, **environment},
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def quick(here: Path, capfd: pytest.CaptureFixture[str]) -> Weft:
+    """The command in this process: for the many ways to be wrong, which need no process."""
+
+    def run(*arguments: object) -> Done:
+        with pytest.raises(SystemExit) as ending:
+            main([str(one) for one in arguments])
+        out, err = capfd.readouterr()
+        return Done(int(ending.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def document(here: Path) -> Callable[..., Path]:
+    """Writes a workflow of the nodes and edges given, and returns its file."""
+
+    def write(name: str, *nodes: dict[str, Any], edges: tuple[str, ...] = ()) -> Path:
+        pairs = [edge.split(">") for edge in edges]
+        value = {"nodes": list(nodes), "edges": [{"src": src, "dst": dst} for src, dst in pairs]}
+        file = here / name
+        file.write_bytes(msgspec.json.format(msgspec.json.encode(value)))
+        return file
+
+    return write
+
+
+def node(name: str, kind: str, **parameters: Any) -> dict[str, Any]:
+    """A node of a document."""
+    return {"id": name, "type": kind, "parameters": parameters}

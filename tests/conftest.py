@@ -1,0 +1,6 @@
+"""Properties are about answers, not about how busy the machine is."""
+
+from hypothesis import settings
+
+settings.register_profile("weft", deadline=None)
+settings.load_profile("weft")
