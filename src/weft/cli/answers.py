@@ -58,9 +58,9 @@ def story(
 def _place(node: str, document: Document | None, file: str) -> str:
     if document is None:
         return node
-    name = next((one.name for one in document.nodes if one.id == node and one.name), "")
+    name = next((one.name for one in document.nodes if one.id == node), "")
     line = line_of(document, node) if file else None
-    named = f"{node} ({name})" if name else node
+    named = f"{node} ({name})" if name not in ("", node) else node
     return f"{named}, {file}:{line}" if line is not None else named
 
 

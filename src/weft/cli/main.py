@@ -80,8 +80,10 @@ def _run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        return _gone()
+    except SystemExit as ending:
+        # click leaves this way when a pipe broke, and after shell completion.
+        completing = "_WEFT_COMPLETE" in os.environ
+        return int(ending.code or 0) if completing else _gone()
     except Exception as problem:
         return _bug(problem)
     return code if isinstance(code, int) else 0

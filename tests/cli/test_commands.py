@@ -1,0 +1,197 @@
+"""The commands around a run: validate, graph, nodes, messages, simulate, demo and the help."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema_rs
+import pytest
+
+from weft import __version__
+from weft.bootstrap import builtin
+from weft.cli.main import weft as group
+from weft.kernel.messages import schemas
+
+from .conftest import EXAMPLES, Weft, node
+
+
+def test_valid_documents_are_counted(weft: Weft):
+    done = weft("validate", EXAMPLES)
+
+    assert (0, "") == (done.code, done.out)
+    assert re.fullmatch(r"\d+ documents valid\n", done.err)
+
+
+@pytest.fixture
+def mixed(here: Path, document) -> Path:
+    document("good.json", node("a", "noop"))
+    (here / "bad.yaml").write_text("nodes:\n  - {id: a, type: htpp}\n")
+    (here / "deep").mkdir()
+    (here / "deep/odd.yml").write_text("nodes:\n  - {id: a, type: noop}\nnotes: x\n")
+    (here / ".hidden.yaml").write_text("nodes: 1")
+    return here
+
+
+def test_every_problem_is_a_line_with_its_place(quick: Weft, mixed: Path):
+    done = quick("validate", ".")
+
+    assert 3 == done.code
+    bad, hint, odd, *_ = done.out.splitlines()
+    assert re.fullmatch(r"bad\.yaml:2:\d+: error: .*htpp.* \[UNKNOWN_TYPE\]", bad)
+    assert '    hint: did you mean "http"?' == hint
+    assert re.fullmatch(r"deep/odd\.yml:3:\d+: warning: .* \[UNKNOWN_FIELD\]", odd)
+    assert "1 of 3 documents cannot run, 1 warning\n" == done.err
+
+
+def test_strict_takes_warnings_for_errors(quick: Weft, mixed: Path):
+    assert (0, 3) == (
+        quick("validate", "deep").code,
+        quick("validate", "deep", "--strict").code,
+    )
+
+
+def test_validate_can_be_read_by_programs(quick: Weft, mixed: Path):
+    files = quick("validate", ".", "good.json", "--json").json["files"]
+
+    assert [("bad.yaml", False), ("deep/odd.yml", True), ("good.json", True)] == [
+        (one["file"], one["ok"]) for one in files
+    ]
+    problem = files[0]["problems"][0]
+    assert ("UNKNOWN_TYPE", "error", 2) == tuple(problem[k] for k in ("code", "severity", "line"))
+
+
+@pytest.mark.parametrize("path", ["missing", "empty"])
+def test_a_path_without_documents_is_wrong_usage(quick: Weft, here: Path, path: str):
+    (here / "empty").mkdir()
+
+    assert 2 == quick("validate", path).code
+
+
+def test_graph_draws_both_forms(quick: Weft, here: Path):
+    text = quick("graph", EXAMPLES / "approval.yaml")
+    written = quick("graph", EXAMPLES / "approval.yaml", "-o", "a.svg")
+
+    assert text.out.startswith("flowchart TD\n")
+    assert (0, "", "wrote a.svg\n") == (written.code, written.out, written.err)
+    assert (here / "a.svg").read_text().startswith("<svg")
+    assert 2 == quick("graph", EXAMPLES / "approval.yaml", "-o", "no/dir/a.svg").code
+
+
+def test_nodes_are_listed_and_explained(quick: Weft):
+    listed = quick("nodes").out.splitlines()
+
+    assert [one.name for one in builtin] == [line.split()[0] for line in listed]
+    shown = quick("nodes", "split").out
+    assert "max_concurrency" in shown
+    assert "integer >= 1 or null" in shown
+    assert "did you mean" in quick("nodes", "splt").err
+
+
+def test_every_node_type_has_facts_for_programs(quick: Weft):
+    for facts in quick("nodes", "--json").json:
+        jsonschema_rs.validator_for(facts["schema"])
+        kind: Any = builtin.get(facts["type"])
+        assert list(kind.parameters.__struct_fields__) == [
+            one["name"] for one in facts["parameters"]
+        ]
+        assert facts == quick("nodes", facts["type"], "--json").json
+
+
+def test_message_schemas_are_printed(quick: Weft):
+    assert schemas() == quick("messages", "schema").json
+    assert schemas()["CompletionMessage"] == quick("messages", "schema", "CompletionMessage").json
+    assert "known are NodeExecutionMessage" in quick("messages", "schema", "Nope").err
+
+
+def test_random_workflows_are_simulated_in_processes(weft: Weft):
+    done = weft("simulate", "--seeds", 60, "--jobs", 2)
+
+    assert 0 == done.code
+    assert re.fullmatch(
+        r"60 seeds, no fault: [\d,]+ steps, [\d,]+ crashes, \d+ seeds/s\n", done.out
+    )
+
+
+def test_a_seed_can_be_repeated(quick: Weft):
+    first, second = (quick("simulate", "--seed", 7).out for _ in range(2))
+
+    assert re.sub(r"\d+ seeds/s", "", first) == re.sub(r"\d+ seeds/s", "", second)
+    assert first.startswith("1 seed, no fault")
+
+
+def test_a_workflow_of_ones_own_is_simulated(quick: Weft):
+    out = quick("simulate", EXAMPLES / "retry.yaml", "--seeds", 3).out
+
+    assert ["completed  3", "3 seeds, no fault"] == [
+        out.splitlines()[0],
+        out.splitlines()[1].split(":")[0],
+    ]
+
+
+def test_a_fault_ends_the_simulation_with_the_line_that_repeats_it(
+    quick: Weft, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(program: object, seed: int, given: object) -> None:
+        from weft.simulation.checking import BrokenError
+
+        raise BrokenError(f"seed {seed}: the run is stuck")
+
+    monkeypatch.setattr("weft.cli.trials.rehearse", broken)
+    file = EXAMPLES / "retry.yaml"
+
+    done = quick("simulate", file, "--first", 5, "--seeds", 2)
+
+    assert 1 == done.code
+    assert f"seed 5: the run is stuck\nrepeat with: weft simulate {file} --seed=5\n" == done.out
+
+
+@pytest.mark.slow
+def test_the_demo_completes_without_a_terminal(weft: Weft, here: Path):
+    done = weft("demo")
+
+    assert (0, 200, "stamped") == (done.code, done.json["parcels"], done.json["papers"])
+    assert "success stamp 0 ms\n" in done.err
+    assert "Try next:" in done.err
+    assert [] == list(here.iterdir())
+
+
+def commands(command: click.Command, *path: str) -> list[tuple[str, ...]]:
+    if not isinstance(command, click.Group):
+        return [path]
+    context = click.Context(command)
+    return [
+        one
+        for name in command.list_commands(context)
+        for one in commands(command.get_command(context, name), *path, name)  # type: ignore[arg-type]  # it was listed
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", [one for one in commands(group) if one[0] != "credentials"], ids=" ".join
+)
+def test_every_help_ends_with_two_examples_and_every_option_has_a_twin(quick: Weft, path):
+    shown = quick(*path, "--help").out
+
+    assert 2 == len(re.findall(r"^    weft .*", shown.partition("Examples:")[2], re.MULTILINE))
+    context = click.Context(group)
+    command: Any = group
+    for name in path:
+        command = command.get_command(context, name)
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name != "pairs":
+            assert str(parameter.envvar).startswith("WEFT_")
+
+
+def test_the_version_is_told(weft: Weft):
+    assert f"weft {__version__}\n" == weft("--version").out
+
+
+def test_help_imports_neither_the_engine_nor_the_drawing(weft: Weft):
+    done = weft("--help", PYTHONPROFILEIMPORTTIME="1")
+
+    imported = set(re.findall(r"\| +([\w.]+)$", done.err, re.MULTILINE))
+    assert "click" in imported
+    assert set() == imported & {"rich", "msgspec", "asyncio", "sqlite3", "ruamel", "weft.bootstrap"}
