@@ -8,11 +8,13 @@ from typing import Any
 
 import click
 import jsonschema_rs
+import msgspec
 import pytest
 
 from weft import __version__
 from weft.bootstrap import builtin
 from weft.cli.main import weft as group
+from weft.cli.trials import random_workflows, tallies
 from weft.kernel.messages import schemas
 
 from .conftest import EXAMPLES, Weft, node
@@ -94,15 +96,18 @@ def test_every_node_type_has_facts_for_programs(quick: Weft):
     for facts in quick("nodes", "--json").json:
         jsonschema_rs.validator_for(facts["schema"])
         kind: Any = builtin.get(facts["type"])
-        assert list(kind.parameters.__struct_fields__) == [
-            one["name"] for one in facts["parameters"]
+        fields = msgspec.structs.fields(kind.parameters)
+        assert [(one.encode_name, one.required) for one in fields] == [
+            (one["name"], one["required"]) for one in facts["parameters"]
         ]
         assert facts == quick("nodes", facts["type"], "--json").json
 
 
 def test_message_schemas_are_printed(quick: Weft):
-    assert schemas() == quick("messages", "schema").json
-    assert schemas()["CompletionMessage"] == quick("messages", "schema", "CompletionMessage").json
+    known = msgspec.json.decode(msgspec.json.encode(schemas()))
+
+    assert known == quick("messages", "schema").json
+    assert known["CompletionMessage"] == quick("messages", "schema", "CompletionMessage").json
     assert "known are NodeExecutionMessage" in quick("messages", "schema", "Nope").err
 
 
@@ -113,6 +118,13 @@ def test_random_workflows_are_simulated_in_processes(weft: Weft):
     assert re.fullmatch(
         r"60 seeds, no fault: [\d,]+ steps, [\d,]+ crashes, \d+ seeds/s\n", done.out
     )
+
+
+def test_stopping_a_simulation_does_not_wait_for_the_seeds_that_are_left():
+    going = tallies(random_workflows(), range(1_000_000), jobs=2)
+
+    assert 25 == next(going).seeds
+    going.close()  # would take hours
 
 
 def test_a_seed_can_be_repeated(quick: Weft):
@@ -165,7 +177,7 @@ def commands(command: click.Command, *path: str) -> list[tuple[str, ...]]:
     return [
         one
         for name in command.list_commands(context)
-        for one in commands(command.get_command(context, name), *path, name)  # type: ignore[arg-type]  # it was listed
+        for one in commands(command.get_command(context, name), *path, name)
     ]
 
 
@@ -195,3 +207,17 @@ def test_help_imports_neither_the_engine_nor_the_drawing(weft: Weft):
     imported = set(re.findall(r"\| +([\w.]+)$", done.err, re.MULTILINE))
     assert "click" in imported
     assert set() == imported & {"rich", "msgspec", "asyncio", "sqlite3", "ruamel", "weft.bootstrap"}
+
+
+def test_the_reference_names_every_option_of_every_command():
+    text = (EXAMPLES.parent / "docs/reference/cli.md").read_text()
+    context = click.Context(group)
+
+    for path in commands(group):
+        command: Any = group
+        for name in path:
+            command = command.get_command(context, name)
+        assert f"weft {path[0]}" in text
+        options = [one for one in command.params if isinstance(one, click.Option)]
+        missing = [one.opts for one in options if not any(f"`{o}" in text for o in one.opts)]
+        assert path[0] == "credentials" or [] == missing

@@ -1,6 +1,7 @@
 """Every engine test works in a laboratory of its own."""
 
 import pytest
+
 from support.harness import Lab
 
 

@@ -1,11 +1,10 @@
-"""RFC 001 section 9: a failing node halts, is ignored, or leads to another branch; or tries again."""
+"""RFC 001 section 9: a failing node halts, is ignored, or leads to another branch."""
 
 import asyncio
 
 import pytest
-from support.documents import TRIGGER, chosen, node, transform, workflow
-from support.jumping import START_MS
 
+from support.documents import TRIGGER, chosen, node, transform, workflow
 from weft.kernel.outcome import Failed, NodeError, Succeeded
 
 IGNORE = {"type": "ignore"}
@@ -16,13 +15,12 @@ def broken(reason, *values):
     return pytest.param(*values, marks=pytest.mark.xfail(strict=True, reason=reason))
 
 
-
 def branch(edge):
     return {"type": "branch", "error_edge": edge}
 
 
 def both_ways(first):
-    """Return a workflow in which `first` has a success edge to `fine` and an error edge to `saved`."""
+    """Return a workflow: from `first` a success edge to `fine`, an error edge to `saved`."""
     return workflow(
         TRIGGER,
         first,
@@ -115,130 +113,6 @@ async def test_an_ignored_conditional_takes_its_other_side(lab):
     assert ["no"] == lab.book.tags()
 
 
-# -- retry ---------------------------------------------------------------------------------------
-
-
-def retried(**policy):
-    return workflow(
-        TRIGGER,
-        node("p", "probe", fail_first=99, retry={"max_attempts": 5, **policy}),
-        "start -> p",
-    )
-
-
-def pauses(lab):
-    times = [one.at_ms for one in lab.book.executions]
-    return [after - before for before, after in zip(times, times[1:], strict=False)]
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ({"delay": 2, "backoff": "constant"}, [2000, 2000, 2000, 2000]),
-        ({"delay": 2, "backoff": "linear"}, [2000, 4000, 6000, 8000]),
-        ({"delay": 2}, [2000, 4000, 8000, 16000]),
-        ({"delay": 2, "max_delay": 5}, [2000, 4000, 5000, 5000]),
-        ({"delay": 2, "backoff": "constant", "jitter": 0.5}, [1500, 1500, 1500, 1500]),
-        ({"delay": 0.001, "backoff": "constant", "jitter": 1}, [0, 0, 0, 0]),
-    ],
-    ids=["constant", "linear", "exponential", "max delay", "jitter", "no delay"],
-)
-async def test_attempts_are_as_far_apart_as_the_policy_says(lab, policy, expected):
-    ended = await lab.run(retried(**policy))
-
-    assert expected == pauses(lab)
-    assert [1, 2, 3, 4, 5] == [one.attempt for one in lab.book.executions]
-    assert ("halted", "attempt 5 fails") == (ended.status, ended.message.error.message)
-
-
-async def test_a_retry_that_succeeds_is_a_success(lab):
-    document = workflow(
-        TRIGGER,
-        node("p", "probe", fail_first=2, value="at last", retry={"max_attempts": 3}),
-        transform("after", "$p"),
-        "start -> p -> after",
-    )
-
-    ended = await lab.run(document)
-
-    assert ("completed", "at last") == (ended.status, ended.output("after"))
-    assert ["running", "failed", "running", "failed", "running", "success"] == ended.states("p")
-
-
-async def test_every_attempt_has_the_same_idempotency_key(lab):
-    await lab.run(retried(delay=1))
-
-    assert 1 == len({one.key for one in lab.book.executions})
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="the key is made of run, node and lineage: two arrivals at one node share it, and a"
-    " service that honours keys swallows the second request",
-)
-async def test_visits_of_one_node_by_two_tokens_have_different_idempotency_keys(lab):
-    document = workflow(
-        TRIGGER,
-        node("a", "noop"),
-        node("b", "noop"),
-        node("p", "probe"),
-        "start -> a -> p",
-        "start -> b -> p",
-    )
-
-    await lab.run(document)
-
-    assert 2 == len({one.key for one in lab.book.executions})
-
-
-async def test_only_the_codes_named_are_tried_again(lab):
-    await lab.run(retried(on=["OTHER"]))
-    await lab.run(retried(on=["OTHER", "PROBE"]))
-
-    assert [1, 1, 2, 3, 4, 5] == [one.attempt for one in lab.book.executions]
-
-
-async def test_a_failed_attempt_says_when_the_next_one_is(lab):
-    ended = await lab.run(retried(delay=3, backoff="constant"))
-
-    first, *_, last = [one for one in ended.statuses("p") if one.status == "failed"]
-    assert {"retry_at": "2025-06-15T15:06:43.000Z", "next_attempt": 2} == first.metadata
-    assert None is last.metadata
-
-
-async def test_items_of_a_split_retry_on_their_own(lab):
-    document = workflow(
-        TRIGGER,
-        node("each", "split", input_array="$trigger"),
-        node("p", "probe", tag="$item", fail_first="$item", value="$item", retry={"max_attempts": 4}),
-        node("all", "aggregator"),
-        "start -> each -> p -> all",
-    )  # fmt: skip
-
-    ended = await lab.run(document, [0, 1, 3])
-
-    assert [0, 1, 3] == ended.output("all")
-    assert [1, 2, 4] == [lab.book.tags().count(tag) for tag in (0, 1, 3)]
-
-
-async def test_a_retry_survives_a_restart(lab):
-    document = workflow(
-        TRIGGER,
-        node("p", "probe", fail_first=1, value="ok", retry={"max_attempts": 2, "delay": 3600}),
-        "start -> p",
-    )
-    lab.clock.hold()
-    async with lab.engine() as engine:
-        run = await lab.start(engine, document)
-        await lab.book.until(lambda: any(getattr(one, "metadata", None) for one in lab.news))
-    lab.clock.release()
-
-    ended = await lab.resume(run)
-
-    assert "ok" == ended.output("p")
-    assert START_MS + 3_600_000 == lab.book.executions[-1].at_ms
-
-
 # -- what a node can do wrong --------------------------------------------------------------------
 
 
@@ -315,18 +189,48 @@ async def fails_with_surrogate(tools):
     [
         (raises, "NODE_CRASHED", "ZeroDivisionError: no such number"),
         (raises_nothing_to_say, "NODE_CRASHED", "LookupError"),
-        broken("NodeError with a lone surrogate cannot be encoded: the run is quarantined, its policy ignored", raises_surrogate, "NODE_CRASHED", "ValueError: bad name"),
-        broken("a TimeoutError of the node itself is taken for the node's time limit", gives_up_waiting, "NODE_CRASHED", "the database did not answer"),
-        broken("CancelledError of the node itself: no outcome, the run hangs for ever", cancels_itself, "NODE_CRASHED", "CancelledError"),
+        broken(
+            "an error with a lone surrogate cannot be encoded: the run is quarantined",
+            raises_surrogate,
+            "NODE_CRASHED",
+            "ValueError: bad name",
+        ),
+        broken(
+            "a TimeoutError of the node itself is taken for the node's time limit",
+            gives_up_waiting,
+            "NODE_CRASHED",
+            "the database did not answer",
+        ),
+        broken(
+            "CancelledError of the node itself: no outcome, the run hangs for ever",
+            cancels_itself,
+            "NODE_CRASHED",
+            "CancelledError",
+        ),
         (returns_garbage, "NODE_CRASHED", "dict"),
         (returns_nothing, "NODE_CRASHED", "NoneType"),
         (returns_object, "OUTPUT_INVALID", "object"),
         (returns_odd_keys, "OUTPUT_INVALID", "not JSON"),
         (returns_surrogate, "OUTPUT_INVALID", "surrogate"),
         (returns_cycle, "OUTPUT_INVALID", "nested"),
-        broken("the exception leaves Activities.run: no outcome, the run hangs for ever", fails_with_object, "NODE_CRASHED", ""),
-        broken("the exception leaves Activities.run: no outcome, the run hangs for ever", fails_with_text, "NODE_CRASHED", ""),
-        broken("NodeError with a lone surrogate cannot be encoded: the run is quarantined, its policy ignored", fails_with_surrogate, "C", "bad"),
+        broken(
+            "the exception leaves Activities.run: no outcome, the run hangs for ever",
+            fails_with_object,
+            "NODE_CRASHED",
+            "",
+        ),
+        broken(
+            "the exception leaves Activities.run: no outcome, the run hangs for ever",
+            fails_with_text,
+            "NODE_CRASHED",
+            "",
+        ),
+        broken(
+            "an error with a lone surrogate cannot be encoded: the run is quarantined",
+            fails_with_surrogate,
+            "C",
+            "bad",
+        ),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )

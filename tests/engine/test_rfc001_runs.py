@@ -173,7 +173,10 @@ async def test_zero_and_empty_text_are_true_as_in_jq(lab):
 
 
 async def test_a_switch_takes_its_first_true_case_or_the_default(lab):
-    cases = [{"when": "$trigger > 10", "edge_id": "big"}, {"when": "$trigger > 1", "edge_id": "mid"}]
+    cases = [
+        {"when": "$trigger > 10", "edge_id": "big"},
+        {"when": "$trigger > 1", "edge_id": "mid"},
+    ]
     document = workflow(
         TRIGGER,
         node("pick", "switch", cases=cases, default_edge_id="small"),
@@ -254,9 +257,9 @@ async def test_a_huge_run_does_not_starve_a_small_one(lab):
         transform("t", "$item"),
         node("all", "aggregator"),
         "start -> each -> t -> all",
-        id="huge",
+        workflow_id="huge",
     )
-    small = workflow(TRIGGER, transform("a", "1"), "start -> a", id="small")
+    small = workflow(TRIGGER, transform("a", "1"), "start -> a", workflow_id="small")
     async with lab.engine() as engine:
         first = await lab.start(engine, huge, list(range(3000)))
         second = await lab.start(engine, small)

@@ -16,18 +16,18 @@ PATIENT = ("merge", "aggregator")
 """Types that have a parameter called `timeout` and take no time themselves."""
 
 
-def node(id: str, type: str, **given: Any) -> dict[str, Any]:
+def node(node_id: str, kind: str, **given: Any) -> dict[str, Any]:
     """Return a node; what is not a field of every node is a parameter of this one."""
-    own = [key for key in NODE_FIELDS if key != "timeout" or type not in PATIENT]
+    own = [key for key in NODE_FIELDS if key != "timeout" or kind not in PATIENT]
     fields = {key: given.pop(key) for key in own if key in given}
-    return {"id": id, "type": type, **fields, "parameters": given}
+    return {"id": node_id, "type": kind, **fields, "parameters": given}
 
 
-def workflow(*parts: dict[str, Any] | str, id: str = "flow") -> dict[str, Any]:
+def workflow(*parts: dict[str, Any] | str, workflow_id: str = "flow") -> dict[str, Any]:
     """Return a document of nodes (dicts) and edges (arrows)."""
     nodes = [part for part in parts if isinstance(part, dict)]
     edges = [edge for part in parts if isinstance(part, str) for edge in _edges(part)]
-    return {"id": id, "nodes": nodes, "edges": edges}
+    return {"id": workflow_id, "nodes": nodes, "edges": edges}
 
 
 def _edges(text: str) -> list[dict[str, Any]]:
@@ -44,13 +44,13 @@ def _edges(text: str) -> list[dict[str, Any]]:
 TRIGGER = node("start", "manual_trigger")
 
 
-def transform(id: str, expression: str, **given: Any) -> dict[str, Any]:
+def transform(node_id: str, expression: str, **given: Any) -> dict[str, Any]:
     """Return a transform."""
-    return node(id, "transform", expression=expression, **given)
+    return node(node_id, "transform", expression=expression, **given)
 
 
-def chosen(id: str, expression: str, yes: str | None = None, no: str | None = None) -> Any:
+def chosen(node_id: str, expression: str, yes: str | None = None, no: str | None = None) -> Any:
     """Return a conditional that takes edge `yes` or edge `no`."""
     sides = {"true_edge_id": yes, "false_edge_id": no}
     named = {key: edge for key, edge in sides.items() if edge}
-    return node(id, "conditional", expression=expression, **named)
+    return node(node_id, "conditional", expression=expression, **named)

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+
 from support.jumping import FixedChance, JumpingClock
 from support.probe import PATIENCE_S, Book, catalogue_with
-
 from weft.adapters.embedded.journal import SqliteJournal
 from weft.errors import CredentialError
 from weft.kernel.messages import CompletionMessage, NodeStatusMessage
@@ -27,6 +27,7 @@ from weft.runtime.activities import Activities
 from weft.runtime.engine import Engine
 from weft.runtime.turn import News
 
+T = TypeVar("T")
 LIVE_TABLES = ("message", "timer", "cell")
 
 
@@ -235,7 +236,7 @@ class Lab:
             return db.execute(statement, values).rowcount
 
 
-async def patiently(work: Awaitable[Any]) -> Any:
+async def patiently(work: Awaitable[T]) -> T:
     """Return what `work` comes to, or fail: with a jumping clock nothing takes long."""
     async with asyncio.timeout(PATIENCE_S):
         return await work

@@ -31,6 +31,7 @@ def demo() -> int:
     from tempfile import TemporaryDirectory
 
     from weft.cli.answers import say
+    from weft.cli.serving import StoppedError, serve
     from weft.cli.session import Session
     from weft.cli.sources import open_source
 
@@ -42,7 +43,12 @@ def demo() -> int:
 
     with TemporaryDirectory(prefix="weft-demo-") as directory:
         session = Session.of_demo(Path(directory) / "weft.db")
-        (result,) = session.serve(begin, [program.document])
+        screen = session.screen([program.document])
+        try:
+            (result,) = serve(session.settings, begin, screen, None)
+        except StoppedError as stopped:
+            say("stopped; this was only a demo, so nothing is kept")
+            return stopped.code
         code = session.answer_one(result, program.document, str(file))
     say(_NEXT.format(file=file))
     return code

@@ -33,6 +33,10 @@ class Picture(Protocol):
         """Take note of one message."""
         ...
 
+    def stop(self) -> None:
+        """Nothing more will be seen."""
+        ...
+
     def draw(self, now_ms: int, console: Console, *, rows: int | None = None) -> Group:
         """Return the drawing, in about `rows` rows; None is as many as it takes."""
         ...
@@ -66,6 +70,7 @@ class LiveScreen:
         await asyncio.wait([self._refreshing])
         self._print_log()
         self._whole = True
+        self._picture.stop()
         self._live.refresh()
         self._live.stop()
         configure_log(level=self._log_level, stream=sys.stderr)

@@ -12,6 +12,7 @@ from weft.cli.options import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from weft.kernel.messages import NodeStatusMessage
     from weft.languages.graph.model import Document
     from weft.runtime.engine import Engine
 
@@ -27,7 +28,9 @@ def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
     A run that has ended already is only shown again. With --json one run gives one object, as
     `weft run` does; no run or several give an array of them.
     """
+    from weft.bootstrap import open_history
     from weft.cli.answers import print_json, say
+    from weft.cli.past import statuses
     from weft.cli.session import Session
 
     session = Session.of(**served)
@@ -45,7 +48,11 @@ def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
                 engine.resume(run)
         return list(runs)
 
-    results = session.serve(begin, list(runs.values()))
+    def past() -> list[NodeStatusMessage]:
+        with open_history(session.settings.database) as history:
+            return [one for run in runs for one in statuses(history.node_runs(run), runs[run])]
+
+    results = session.serve(begin, list(runs.values()), past)
     if len(results) == 1:
         return session.answer_one(results[0], runs[results[0].execution_id])
     return session.answer_all(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -16,8 +16,11 @@ from weft.cli.events import EventLines
 from weft.cli.screens import Lines, Silent
 from weft.cli.serving import Begin, Screen, StoppedError, serve
 from weft.errors import InputError, Problem
+from weft.kernel.messages import NodeStatusMessage
 from weft.languages.graph.model import Document
 from weft.runtime.result import Result
+
+Past = Callable[[], Iterable[NodeStatusMessage]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +83,23 @@ class Session:
             for problem in warnings:
                 say(problem.describe(file))
 
-    def serve(self, begin: Begin, documents: Sequence[Document]) -> list[Result]:
-        """Serve runs to their end; when stopped, say how to go on and exit."""
+    def serve(
+        self, begin: Begin, documents: Sequence[Document], past: Past = tuple
+    ) -> list[Result]:
+        """Serve runs to their end; when stopped, say how to go on and exit.
+
+        `past` gives what happened before, and is only asked when somebody watches.
+        """
         events = EventLines(self.events) if self.events is not None else None
         configure_log(level=self.log_level)
         try:
-            return serve(self.settings, begin, self._screen(documents), events)
+            return serve(self.settings, begin, self.screen(documents, past), events)
         except StoppedError as stopped:
             say(how_to_go_on(stopped.runs, self.settings.database))
             raise click.exceptions.Exit(stopped.code) from None
 
-    def _screen(self, documents: Sequence[Document]) -> Screen:
+    def screen(self, documents: Sequence[Document], past: Past = tuple) -> Screen:
+        """Return what shows the runs of these documents."""
         if self.verbose:
             return Lines()
         if self.quiet or self.as_json or not sys.stderr.isatty():
@@ -102,7 +111,10 @@ class Session:
         console = Console(stderr=True)
         if console.is_dumb_terminal:
             return Silent()
-        return LiveScreen(console, picture_of(documents), self.log_level)
+        picture = picture_of(documents)
+        for news in past():
+            picture.see(news)
+        return LiveScreen(console, picture, self.log_level)
 
     def answer_one(self, result: Result, document: Document | None, file: str = "") -> int:
         """Print the result of a run, and return the exit code it means."""

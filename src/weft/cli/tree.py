@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, OverflowMethod, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -26,9 +26,11 @@ _SIGNS: dict[State, tuple[str, str, str]] = {
 }
 _BUSY: tuple[State, ...] = ("running", "retrying", "waiting", "stopped")
 _LABEL_WIDTH = 36
-_WORD_WIDTH = 14
+_WORD_WIDTH = 18
 _TIME_WIDTH = 9
 _BAR_WIDTH = 24
+_REASON_WIDTH = 16
+"""Less room than this for a reason says nothing."""
 _FRAME_MS = 100
 
 
@@ -44,19 +46,24 @@ class Tree:
         """Take note of one message."""
         self.watch.see(news)
 
+    def stop(self) -> None:
+        """Nothing more will be seen, also when the run has not ended."""
+        self.watch.stopped = True
+
     def draw(self, now_ms: int, console: Console, *, rows: int | None = None) -> Group:
         """Return the run as it stands at `now_ms`, in at most `rows` rows for its nodes.
 
         When there is not room for every node, those where something happens are shown.
         """
+        plain = plain_signs(console)
+        overflow: OverflowMethod = "crop" if plain else "ellipsis"
         table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True, overflow="ellipsis", width=self._label_width)
+        table.add_column(no_wrap=True, overflow=overflow, width=self._label_width)
         table.add_column(no_wrap=True, width=_WORD_WIDTH)
         table.add_column(no_wrap=True, width=_TIME_WIDTH, justify="right")
         room = max(20, console.width - self._label_width - _WORD_WIDTH - _TIME_WIDTH - 8)
-        table.add_column(no_wrap=True, overflow="ellipsis", max_width=room)
+        table.add_column(no_wrap=True, overflow=overflow, max_width=room)
         shown, hidden = _chosen(self.watch, rows)
-        plain = plain_signs(console)
         for one in shown:
             table.add_row(*_row(self.watch, one, now_ms, room, plain=plain))
         parts: list[RenderableType] = [_head(self.watch, now_ms, plain=plain), table]
@@ -80,14 +87,15 @@ def sign(state: State, now_ms: int, *, plain: bool) -> Text:
 def state_of_run(watch: Watch) -> State:
     """Return the state of the run itself."""
     if watch.ending is None:
-        return "running"
+        return "stopped" if watch.stopped else "running"
     return "done" if watch.ending.status == "completed" else "failed"
 
 
 def _head(watch: Watch, now_ms: int, *, plain: bool) -> Text:
-    word = "running" if watch.ending is None else watch.ending.status
+    state = state_of_run(watch)
+    word = state if watch.ending is None else watch.ending.status
     return Text.assemble(
-        sign(state_of_run(watch), now_ms, plain=plain),
+        sign(state, now_ms, plain=plain),
         " ",
         (watch.title, "bold"),
         f"  {word} {seconds(watch.span_ms(now_ms))}",
@@ -124,13 +132,17 @@ def _word(watch: Watch, one: NodeWatch, state: State, now_ms: int) -> Text:
             done = watch.ending is not None and watch.ending.status == "completed"
             return Text("not taken" if done else "not reached", style=colour)
         case "retrying" if left_ms is not None and one.retrying == 1:
-            return Text(f"again in {seconds(left_ms)}", style=colour)
+            return Text(f"retry in {_countdown(left_ms)}", style=colour)
         case "waiting" if left_ms is not None and one.waiting == 1:
-            return Text(f"waiting {seconds(left_ms)}", style=colour)
+            return Text(f"waiting {_countdown(left_ms)}", style=colour)
         case "partly":
             return Text("partly failed", style=colour)
         case _:
             return Text(state, style=colour)
+
+
+def _countdown(left_ms: int) -> str:
+    return f"{left_ms / 1000:.1f} s" if left_ms < 1_000 else seconds(left_ms)
 
 
 def _detail(one: NodeWatch, state: State, room: int) -> RenderableType:
@@ -145,17 +157,15 @@ def _detail(one: NodeWatch, state: State, room: int) -> RenderableType:
         parts.append(f"{one.items:,} items")
     elif one.visits + one.running + one.waiting + one.retrying > 1:
         parts += _counts(one)
-    if one.attempt > 1:
-        parts.append(
-            f"attempt {one.attempt}" if one.visits < 2 else f"up to {one.attempt} attempts"
-        )
+    elif one.attempt > 1:
+        parts.append(f"attempt {one.attempt}")
     text = Text(style="dim")
     for part in parts:
         text.append(", " if text else "")
         text.append(*(part if isinstance(part, tuple) else (part,)))
-    if one.error is not None and (one.failed or one.retrying):
-        left = room - len(text) - 2
-        message = shortened(" ".join(one.error.message.split()), max(left, 20))
+    left = room - len(text) - 2
+    if one.error is not None and (one.failed or one.retrying) and left >= _REASON_WIDTH:
+        message = shortened(" ".join(one.error.message.split()), left)
         text.append(", " if text else "").append(message, style="not dim red")
     return text
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from weft.bootstrap import builtin, compile_source
@@ -63,18 +64,18 @@ def tallies(work: Work, seeds: range, jobs: int) -> Iterator[Tally]:
             if tally.broken is not None:
                 return
         return
+    # Only a few chunks are handed over ahead: stopping then waits for those, not for all.
+    ahead = iter(chunks)
     with ProcessPoolExecutor(min(jobs, len(chunks)), initializer=_leave_stopping) as pool:
-        waiting: set[Future[Tally]] = {pool.submit(work, chunk) for chunk in chunks}
-        try:
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for one in done:
-                    tally = one.result()
-                    yield tally
-                    if tally.broken is not None:
-                        return
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        waiting = {pool.submit(work, chunk) for chunk in islice(ahead, 2 * jobs)}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for one in done:
+                tally = one.result()
+                yield tally
+                if tally.broken is not None:
+                    return
+            waiting |= {pool.submit(work, chunk) for chunk in islice(ahead, len(done))}
 
 
 def _leave_stopping() -> None:

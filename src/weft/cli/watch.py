@@ -76,6 +76,10 @@ class NodeWatch:
         end = now_ms if self.active or not self.ended else from_iso(self.ended)
         return max(0, end - from_iso(self.began))
 
+    def resume(self, at: str, items: int) -> None:
+        """Take note of a split whose beginning was seen by another process."""
+        self.began, self.waiting, self.items = at, 1, items
+
     def see(self, news: NodeStatusMessage) -> None:
         """Take note of a message about this node."""
         self.began = self.began or news.executed_at
@@ -155,6 +159,8 @@ class Watch:
         self.execution_id = ""
         self.began = ""
         self.ending: CompletionMessage | None = None
+        self.stopped = False
+        """Whether whoever served the run has stopped: it goes on when it is resumed."""
 
     def see(self, news: NodeStatusMessage | CompletionMessage) -> None:
         """Take note of one message of the run."""
@@ -163,6 +169,10 @@ class Watch:
             return
         if not self.began:
             self.began, self.execution_id = news.executed_at, news.execution_id
+        for frame in news.lineage_stack:
+            split = self.nodes.get(frame.split_node_id)
+            if split is not None and not split.began:
+                split.resume(news.executed_at, frame.total_items)
         one = self.nodes.get(news.node_id)
         if one is not None:
             one.see(news)

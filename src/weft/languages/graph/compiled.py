@@ -40,7 +40,7 @@ class CompiledNode:
     into: tuple[str, ...]
     needs: frozenset[str] | None
     aliases: Mapping[str, str]
-    """What `$node.<x>` may be called here, and the node id it means."""
+    """What `$node.<x>` is called here, and the node id it means; empty when nothing uses it."""
 
     fixed: Any
     """The parameters of a merge or an aggregator: others need them before a token is there."""

@@ -57,16 +57,18 @@ class Resolved:
         self._node = node
         self._token = token
         self._view = view
-        self.variables = {
-            **view,
-            "execution": {
+        self.variables = {**view}
+        if node.needs is None or "execution" in node.needs:
+            self.variables["execution"] = {
                 "id": token.execution_id,
                 "workflow_id": token.workflow_id,
                 "started_at": to_iso(token.started_at),
                 "attempt": token.attempt,
-            },
-            "node": {alias: view.get(node_id) for alias, node_id in node.aliases.items()},
-        }
+            }
+        if node.aliases:
+            self.variables["node"] = {
+                alias: view.get(node_id) for alias, node_id in node.aliases.items()
+            }
 
     def parameters(self) -> Any:
         """Return the parameters, typed; raises for an expression or a type that fails."""

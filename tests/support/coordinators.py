@@ -1,0 +1,74 @@
+"""Coordination on every kind of cells: in memory, and read back from SQLite after every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from weft.adapters.embedded.journal import SqliteJournal
+from weft.kernel.cells import MemoryCells
+from weft.kernel.claims import Verdict
+from weft.kernel.coordination import Coordination
+from weft.kernel.messages import Token
+from weft.ports.journal import Batch
+from weft.runtime.cells import JournaledCells
+
+R = TypeVar("R")
+
+
+class InMemory:
+    """The state machine on plain dictionaries."""
+
+    def __init__(self) -> None:
+        self._cells = MemoryCells()
+        self._coordination = Coordination(self._cells)
+
+    def claim(self, token: Token) -> Verdict:
+        """Claim a token."""
+        return self._coordination.claim(token)
+
+    def answer(self, effect: Any) -> Any:
+        """Answer a question."""
+        return self._coordination.answer(effect)
+
+    def dump(self) -> dict[tuple[str, str, str], Any]:
+        """Return every cell."""
+        return dumped(self._cells)
+
+
+class InSqlite:
+    """The state machine as after a crash between any two steps: every answer is followed by a
+    commit, and every question by a load."""
+
+    def __init__(self, journal: SqliteJournal, execution_id: str) -> None:
+        self._journal = journal
+        self._execution_id = execution_id
+
+    def claim(self, token: Token) -> Verdict:
+        """Claim a token."""
+        return self._stepped(lambda coordination: coordination.claim(token))
+
+    def answer(self, effect: Any) -> Any:
+        """Answer a question."""
+        return self._stepped(lambda coordination: coordination.answer(effect))
+
+    def dump(self) -> dict[tuple[str, str, str], Any]:
+        """Return every cell."""
+        return dumped(JournaledCells(self._journal.cells(self._execution_id)))
+
+    def _stepped(self, step: Callable[[Coordination], R]) -> R:
+        cells = JournaledCells(self._journal.cells(self._execution_id))
+        try:
+            return step(Coordination(cells))
+        finally:
+            self._journal.commit(Batch(cells={self._execution_id: cells.take()}))
+
+
+def dumped(cells: MemoryCells) -> dict[tuple[str, str, str], Any]:
+    """Return every cell, with tuples and lists made equal."""
+    return {
+        (group, kind, field): list(value) if isinstance(value, tuple) else value
+        for group, kinds in cells._groups.items()
+        for kind, fields in kinds.items()
+        for field, value in fields.items()
+    }
