@@ -28,9 +28,6 @@ FOREIGN_WORDS = re.compile(
 FOREIGN_ALLOWED = {
     "tests/host/servers.py": {"session", "sessions"},  # of SMTP
     "tests/host/test_http.py": {"session"},  # the name of a cookie
-    "src/weft/cli/session.py": {"session"},  # one command that serves runs
-    "src/weft/cli/run.py": {"session"},
-    "src/weft/cli/resume.py": {"session"},
 }
 """Words that a file may use after all, because there they mean something else."""
 TESTED_AS = {"ports": "contract", "embedded": "engine"}

@@ -217,25 +217,6 @@ def test_messages_come_in_the_order_they_were_sent_and_consumed_ones_are_gone(jo
     assert [1, 3] == [seq for seq, _ in journal.messages("x1")]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="it is the highest number present: after a restart numbers are given out again, and a"
-    " copy of an old token may be taken for the redelivery of its owner (publish_id)",
-)
-def test_the_last_message_number_never_goes_back(path):
-    journal = SqliteJournal(path)
-    journal.commit(begun("x1"))
-    journal.commit(Batch(sent={7: token("a")}))
-    journal.commit(Batch(consumed=[7]))
-
-    journal = reopened(journal, path)
-
-    try:
-        assert 7 == journal.last_message()
-    finally:
-        journal.close()
-
-
 def test_the_last_message_number_of_an_empty_journal_is_zero(journal):
     assert 0 == journal.last_message()
 

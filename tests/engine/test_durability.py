@@ -153,10 +153,6 @@ async def test_a_run_may_be_given_its_id_and_an_id_is_used_once(lab):
     assert "mine" == ended.execution_id
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the second insert breaks the whole engine: every run on it is lost until a restart",
-)
 async def test_two_starts_with_one_id_at_the_same_time_are_one_run_and_one_refusal(lab):
     async with lab.engine() as engine:
         starts = [lab.start(engine, SIMPLE, execution_id="mine") for _ in range(2)]
@@ -167,10 +163,6 @@ async def test_two_starts_with_one_id_at_the_same_time_are_one_run_and_one_refus
     assert "completed" == other.status
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Engine.start takes any text for an id; only the command line checks it",
-)
 @pytest.mark.parametrize("bad", ["", " ", "a b", "a/b", "é", "\ud800", "x" * 500, "a\nb"])
 async def test_an_id_that_messages_cannot_carry_is_refused(lab, bad):
     async with lab.engine() as engine:
@@ -184,10 +176,6 @@ async def test_resuming_a_run_that_does_not_exist_says_so(lab):
             engine.resume("nobody")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="it is admitted with nothing to do: whoever waits for it waits for ever",
-)
 async def test_resuming_a_run_that_has_ended_changes_nothing(lab):
     ended = await lab.run(SIMPLE)
 
@@ -201,7 +189,6 @@ async def test_resuming_a_run_that_has_ended_changes_nothing(lab):
     assert ended.message == message
 
 
-@pytest.mark.xfail(strict=True, reason="a second Run replaces the first: its activity runs twice")
 async def test_resuming_a_run_that_is_being_served_does_not_run_it_twice(lab):
     document = workflow(TRIGGER, node("p", "probe", gate="g", tag="p"), "start -> p")
     async with lab.engine() as engine:
@@ -236,10 +223,6 @@ class FullDisk(SqliteJournal):
         self._writer.execute("PRAGMA max_page_count = 1")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the failed ROLLBACK hides the reason: 'no transaction is active'",
-)
 async def test_a_full_disk_is_told_to_everyone_who_waits(lab):
     journals = []
 
@@ -263,10 +246,6 @@ async def test_a_full_disk_is_told_to_everyone_who_waits(lab):
     assert "completed" == (await lab.resume(run)).status
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the failed ROLLBACK hides the reason: 'no transaction is active'",
-)
 async def test_a_start_on_a_full_disk_fails_and_does_not_hang(lab):
     def opened(path):
         journal = FullDisk(path)

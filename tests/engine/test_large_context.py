@@ -144,18 +144,13 @@ async def test_the_bytes_a_split_writes_grow_with_its_items_and_not_with_their_s
     assert written[1] < 1.5 * written[0]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Turns keeps fresh payloads by content alone: the commit of one run forgets another's,"
-    " which is then quarantined for a payload that is not in the database",
-)
 async def test_a_payload_of_one_run_is_not_forgotten_because_anothers_was_committed(lab):
     """
     Control nodes read what is not committed yet. Two runs may hold the same bytes.
     """
     payload = stored(Raw(b"[1,2,3]"))
     journal = lab.open_journal(lab.path)
-    turns = Turns(journal, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
+    turns = Turns(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
     program = lab.program(workflow(TRIGGER))
     one, two = (Run(name, program, JournaledCells()) for name in ("one", "two"))
 

@@ -96,10 +96,6 @@ async def test_an_undecodable_message_is_met_also_when_every_slot_is_taken(lab):
     assert ("failed", "completed") == (bad.status, good.status)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Turns.fire decodes outside the quarantine: one bad timer breaks the whole engine",
-)
 @pytest.mark.parametrize(
     "body", [b"garbage", b"\xff", b"[" * 100_000], ids=["text", "binary", "deep"]
 )

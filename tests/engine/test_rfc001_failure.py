@@ -10,11 +10,6 @@ from weft.kernel.outcome import Failed, NodeError, Succeeded
 IGNORE = {"type": "ignore"}
 
 
-def broken(reason, *values):
-    """Return the values of a case that the engine does not handle yet."""
-    return pytest.param(*values, marks=pytest.mark.xfail(strict=True, reason=reason))
-
-
 def branch(edge):
     return {"type": "branch", "error_edge": edge}
 
@@ -44,7 +39,9 @@ async def test_halt_stops_the_run_as_halted_with_the_error_in_the_completion(lab
 
     assert "halted" == ended.status
     assert ("out of paper", "PAPER") == (ended.message.error.message, ended.message.error.code)
-    assert {"error": {"message": "out of paper", "code": "PAPER"}} == ended.output("bad")
+    assert {"error": {"message": "out of paper", "code": "PAPER", "details": {}}} == ended.output(
+        "bad"
+    )
     assert [] == lab.book.tags()
 
 
@@ -89,7 +86,6 @@ async def test_the_error_object_always_has_message_and_code(lab, strategy):
     assert ("m", "C") == (error["message"], error["code"])
 
 
-@pytest.mark.xfail(strict=True, reason="NodeError omits empty details; documents are promised them")
 async def test_the_error_object_has_details_also_when_the_node_gave_none(lab):
     ended = await lab.run(both_ways(node("first", "fail", message="m", code="C", error=IGNORE)))
 
@@ -189,20 +185,17 @@ async def fails_with_surrogate(tools):
     [
         (raises, "NODE_CRASHED", "ZeroDivisionError: no such number"),
         (raises_nothing_to_say, "NODE_CRASHED", "LookupError"),
-        broken(
-            "an error with a lone surrogate cannot be encoded: the run is quarantined",
+        (
             raises_surrogate,
             "NODE_CRASHED",
             "ValueError: bad name",
         ),
-        broken(
-            "a TimeoutError of the node itself is taken for the node's time limit",
+        (
             gives_up_waiting,
             "NODE_CRASHED",
             "the database did not answer",
         ),
-        broken(
-            "CancelledError of the node itself: no outcome, the run hangs for ever",
+        (
             cancels_itself,
             "NODE_CRASHED",
             "CancelledError",
@@ -213,20 +206,13 @@ async def fails_with_surrogate(tools):
         (returns_odd_keys, "OUTPUT_INVALID", "not JSON"),
         (returns_surrogate, "OUTPUT_INVALID", "surrogate"),
         (returns_cycle, "OUTPUT_INVALID", "nested"),
-        broken(
-            "the exception leaves Activities.run: no outcome, the run hangs for ever",
-            fails_with_object,
-            "NODE_CRASHED",
-            "",
-        ),
-        broken(
-            "the exception leaves Activities.run: no outcome, the run hangs for ever",
+        (fails_with_object, "C", ""),
+        (
             fails_with_text,
             "NODE_CRASHED",
             "",
         ),
-        broken(
-            "an error with a lone surrogate cannot be encoded: the run is quarantined",
+        (
             fails_with_surrogate,
             "C",
             "bad",

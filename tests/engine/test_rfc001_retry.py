@@ -63,11 +63,6 @@ async def test_every_attempt_has_the_same_idempotency_key(lab):
     assert 1 == len({one.key for one in lab.book.executions})
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the key is made of run, node and lineage: two arrivals at one node share it, and a"
-    " service that honours keys swallows the second request",
-)
 async def test_visits_of_one_node_by_two_tokens_have_different_idempotency_keys(lab):
     document = workflow(
         TRIGGER,

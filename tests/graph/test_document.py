@@ -161,7 +161,7 @@ def test_the_trigger_alone_may_be_called_trigger():
         ("nodes:\n  a:\n    type: noop\n    retry: 3\n", [("BAD_FIELD", 4)]),
         ("nodes:\n  a:\n    type: noop\n    retry: {max_attempts: 1.5}\n", [("BAD_FIELD", 4)]),
         ("nodes:\n  a:\n    type: noop\n    retry: {on: [1]}\n", [("BAD_FIELD", 4)]),
-        ("nodes:\n  a:\n    type: noop\n    retry: {delay: 0}\n", [("BAD_FIELD", 4)]),
+        ("nodes:\n  a:\n    type: noop\n    retry: {delay: -1}\n", [("BAD_FIELD", 4)]),
         ("nodes:\n  a:\n    type: noop\n    credentials: {token: x}\n",
          [("MISSING_FIELD", 4), ("UNKNOWN_FIELD", 4)]),
         ("nodes:\n  a: {type: noop}\nedges:\n  - {src: a}\n", [("MISSING_FIELD", 4)]),

@@ -31,8 +31,8 @@ def demo() -> int:
     from tempfile import TemporaryDirectory
 
     from weft.cli.answers import say
+    from weft.cli.invocation import Invocation
     from weft.cli.serving import StoppedError, serve
-    from weft.cli.session import Session
     from weft.cli.sources import open_source
 
     file = Path(__file__).with_name("demo.yaml")
@@ -42,13 +42,13 @@ def demo() -> int:
         return [await engine.start(program, program.document.source, {})]
 
     with TemporaryDirectory(prefix="weft-demo-") as directory:
-        session = Session.of_demo(Path(directory) / "weft.db")
-        screen = session.screen([program.document])
+        invocation = Invocation.of_demo(Path(directory) / "weft.db")
+        screen = invocation.screen([program.document])
         try:
-            (result,) = serve(session.settings, begin, screen, None)
+            (result,) = serve(invocation.settings, begin, screen, None)
         except StoppedError as stopped:
             say("stopped; this was only a demo, so nothing is kept")
             return stopped.code
-        code = session.answer_one(result, program.document, str(file))
+        code = invocation.answer_one(result, program.document, str(file))
     say(_NEXT.format(file=file))
     return code

@@ -30,15 +30,15 @@ def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
     """
     from weft.bootstrap import open_history
     from weft.cli.answers import print_json, say
+    from weft.cli.invocation import Invocation
     from weft.cli.past import statuses
-    from weft.cli.session import Session
 
-    session = Session.of(**served)
-    runs = _found(session.settings.database, tuple(dict.fromkeys(execution_ids)))
+    invocation = Invocation.of(**served)
+    runs = _found(invocation.settings.database, tuple(dict.fromkeys(execution_ids)))
     if not runs:
-        if session.as_json:
+        if invocation.as_json:
             print_json([])
-        say(f"nothing to resume in {session.settings.database}: every run has ended")
+        say(f"nothing to resume in {invocation.settings.database}: every run has ended")
         return 0
 
     async def begin(engine: Engine) -> list[str]:
@@ -49,13 +49,13 @@ def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
         return list(runs)
 
     def past() -> list[NodeStatusMessage]:
-        with open_history(session.settings.database) as history:
+        with open_history(invocation.settings.database) as history:
             return [one for run in runs for one in statuses(history.node_runs(run), runs[run])]
 
-    results = session.serve(begin, list(runs.values()), past)
+    results = invocation.serve(begin, list(runs.values()), past)
     if len(results) == 1:
-        return session.answer_one(results[0], runs[results[0].execution_id])
-    return session.answer_all(results)
+        return invocation.answer_one(results[0], runs[results[0].execution_id])
+    return invocation.answer_all(results)
 
 
 def _found(database: Path, named: tuple[str, ...]) -> dict[str, Document]:

@@ -47,17 +47,17 @@ def run(
     `weft resume` continues it.
     """
     from weft.cli.given import read_given
-    from weft.cli.session import Session
+    from weft.cli.invocation import Invocation
     from weft.cli.sources import open_source
 
-    session = Session.of(**served)
+    invocation = Invocation.of(**served)
     opened = open_source(file)
     given = read_given(whole, pairs)
-    session.warn(opened.warnings, str(file))
+    invocation.warn(opened.warnings, str(file))
     program = opened.program
 
     async def begin(engine: Engine) -> list[str]:
         return [await engine.start(program, program.document.source, given, execution_id)]
 
-    results = session.serve(begin, [program.document])
-    return session.answer_one(results[0], program.document, str(file))
+    results = invocation.serve(begin, [program.document])
+    return invocation.answer_one(results[0], program.document, str(file))

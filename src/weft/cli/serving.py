@@ -42,19 +42,24 @@ class _Serving:
     begin: Begin
     screen: Screen
     events: EventLines | None
-    runs: Sequence[str] = field(default=())
+    seen: dict[str, None] = field(default_factory=dict)
+    """The runs that are known to be committed: what is said when somebody stops us."""
 
     async def results(self) -> list[Result]:
         this = asyncio.current_task()
         if this is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
-        observers = [self.screen.observe]
+        observers = [self._note, self.screen.observe]
         if self.events is not None:
             observers.append(self.events.observe)
         async with open_engine(self.settings, observe=observers) as engine, self.screen:
-            self.runs = await self.begin(engine)
-            messages = [await engine.wait(run) for run in self.runs]
+            runs = await self.begin(engine)
+            self.seen.update(dict.fromkeys(runs))
+            messages = [await engine.wait(run) for run in runs]
             return [result_of(message, engine.context_of(message)) for message in messages]
+
+    def _note(self, news: News) -> None:
+        self.seen[news.execution_id] = None
 
 
 def serve(
@@ -66,9 +71,9 @@ def serve(
         with asyncio.Runner(loop_factory=_new_loop) as runner:
             return runner.run(serving.results())
     except KeyboardInterrupt:
-        raise StoppedError(130, serving.runs) from None
+        raise StoppedError(130, tuple(serving.seen)) from None
     except asyncio.CancelledError:
-        raise StoppedError(143, serving.runs) from None
+        raise StoppedError(143, tuple(serving.seen)) from None
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

@@ -129,6 +129,7 @@ def children(place: Place, ways: Iterable[Way], tag: str) -> list[Token]:
             outcome=tag,
             siblings=len(ways),
             attempt=1,
+            visit="",
             signal="",
             sent_at=place.now_ms,
             items_ref=None,

@@ -59,6 +59,8 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     context_refs: dict[str, Ref] = {}
     context_base: Ref | None = None
     attempt: int = 1
+    visit: str = ""
+    """Of a second or later attempt: the token of the first. All attempts share a visit."""
     started_at: int = 0
     """When the run started, in epoch milliseconds."""
     signal: Signal = ""
@@ -167,11 +169,16 @@ def read_token(data: bytes) -> Token:
     return _tokens.decode(data)
 
 
+def check_identifier(what: str, value: str) -> None:
+    """Raise MessageError unless `value` can name a workflow, an execution or a node."""
+    if not _identifier.fullmatch(value):
+        shown = ascii(value[:80])
+        raise MessageError(f"{what} {shown} must match {IDENTIFIER}, with 128 characters at most")
+
+
 def _check(token: Token) -> None:
     for name in ("workflow_id", "execution_id", "current_node"):
-        value = getattr(token, name)
-        if not _identifier.fullmatch(value):
-            raise MessageError(f"{name} {value[:80]!r} must match {IDENTIFIER}, 128 at most")
+        check_identifier(name, getattr(token, name))
     if len(token.lineage_stack) > MAX_LINEAGE:
         raise MessageError(f"lineage_stack is deeper than {MAX_LINEAGE} splits")
     for name in token.accumulated_context:

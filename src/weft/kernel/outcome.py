@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 
-class NodeError(msgspec.Struct, frozen=True, omit_defaults=True):
+class NodeError(msgspec.Struct, frozen=True):
     """Why a node failed (RFC 001, 6.2): shown to people, matched by `retry.on`, kept in context."""
 
     message: str

@@ -47,6 +47,7 @@ MEANINGS = {
     "context_refs": "Context entries that are stored: where each of them is.",
     "context_base": "A stored context that this one adds to.",
     "attempt": "Which try of the node this is, from 1.",
+    "visit": "Of a second or later attempt: the token_id of the first.",
     "started_at": "When the run started, in epoch milliseconds.",
     "signal": "Why a message that is not an ordinary arrival was sent.",
     "sent_at": "When the message was made, in epoch milliseconds: the node's notion of now.",

@@ -116,7 +116,7 @@ class Journal(Protocol):
         ...
 
     def last_message(self) -> int:
-        """Return the highest message number ever given out."""
+        """Return the highest message number in use."""
         ...
 
     def cells(self, execution_id: str) -> Iterator[tuple[str, str, str, Any]]:

@@ -58,45 +58,51 @@ class Activities:
             idempotency_key=idempotency_key(token),
             attempt=token.attempt,
         )
+        limit = asyncio.timeout(activity.timeout_s)
         try:
-            async with asyncio.timeout(activity.timeout_s):
+            async with limit:
                 return await activity.node.run(tools)
-        except TimeoutError:
-            if activity.timeout_s is None:
-                return _crashed(TimeoutError("the node gave up waiting"))
+        except TimeoutError as problem:
+            if not limit.expired():
+                return _crashed(problem)
             message = f"the node did not finish within {activity.timeout_s:g} s"
             return Failed(NodeError(message, "NODE_TIMEOUT"))
-        except Exception as problem:
+        except asyncio.CancelledError as problem:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # the run has ended, or the engine stops: nobody waits for an outcome
+            return _crashed(problem)
+        except (Exception, SystemExit) as problem:
             return _crashed(problem)
 
 
 def idempotency_key(token: Token) -> str:
     """Return the key of the work a token stands for: the same for every delivery and attempt."""
-    path = describe(token.lineage_stack)
-    return "-".join(part for part in (token.execution_id, token.current_node, path) if part)
+    return f"{token.execution_id}-{token.visit or token.token_id}"
 
 
-def _crashed(problem: Exception) -> Failed:
+def _crashed(problem: BaseException) -> Failed:
     text = str(problem) or "no message"
-    error = NodeError(f"{type(problem).__name__}: {text}", "NODE_CRASHED")
-    return Failed(error)
+    return Failed(NodeError(f"{type(problem).__name__}: {text}", "NODE_CRASHED"))
 
 
 def _redacted(outcome: Any, redactor: Redactor) -> Succeeded | Failed:
     match outcome:
         case Succeeded(output):
-            done = sound(Succeeded(redactor.redact(output)))
-            return done if isinstance(done, Succeeded | Failed) else Failed(_strange(done))
-        case Failed(error):
-            clean = redactor.redact(msgspec.to_builtins(error))
-            return Failed(msgspec.convert(clean, NodeError))
+            kept = sound(Succeeded(redactor.redact(output)))
+        case Failed(NodeError()):
+            kept = sound(outcome)
         case _:
-            return Failed(_strange(outcome))
-
-
-def _strange(outcome: object) -> NodeError:
-    kind = type(outcome).__name__
-    return NodeError(f"the node returned {kind}, not Succeeded or Failed", "NODE_CRASHED")
+            kept = outcome
+    match kept:
+        case Succeeded():
+            return kept
+        case Failed(NodeError() as error):
+            return Failed(msgspec.convert(redactor.redact(msgspec.to_builtins(error)), NodeError))
+        case _:
+            kind = type(outcome).__name__
+            message = f"the node returned {kind}, not Succeeded or Failed with a NodeError"
+            return Failed(NodeError(message, "NODE_CRASHED"))
 
 
 class RedactingLog:

@@ -19,7 +19,7 @@ import msgspec
 from weft.errors import InputError, MessageError, StorageError
 from weft.kernel.json import encode
 from weft.kernel.lineage import describe
-from weft.kernel.messages import CompletionMessage, Token
+from weft.kernel.messages import CompletionMessage, Token, check_identifier
 from weft.kernel.outcome import Outcome
 from weft.kernel.program import Activity, Program
 from weft.ports.clock import Chance, Clock
@@ -109,11 +109,14 @@ class Engine:
         """Start a run and return its id once that is committed: it will then end, come what may."""
         try:
             raw = encode(given)
+            if execution_id is not None:
+                check_identifier("execution id", execution_id)
         except MessageError as problem:
-            raise InputError(f"the input cannot be used: {problem}") from None
+            raise InputError(f"the run cannot start: {problem}") from None
         now_ms = self._clock.now_ms()
-        execution_id = execution_id or self._chance.execution_id(now_ms)
-        if self._journal.execution(execution_id) is not None:
+        if execution_id is None:
+            execution_id = self._chance.execution_id(now_ms)
+        if execution_id in self._runs or self._journal.execution(execution_id) is not None:
             raise InputError(f"there is a run called {execution_id} already; choose another id")
         run = Run(execution_id, program, JournaledCells())
         tokens, payloads = program.start(execution_id, raw, now_ms=now_ms)
@@ -137,10 +140,14 @@ class Engine:
         return execution_id
 
     def resume(self, execution_id: str) -> None:
-        """Take up an unfinished run where its last commit left it."""
+        """Take up an unfinished run where its last commit left it; one that is served goes on."""
+        if execution_id in self._runs:
+            return
         execution = self._journal.execution(execution_id)
         if execution is None:
             raise InputError(f"there is no run called {execution_id}")
+        if execution.status != "running":
+            raise InputError(f"run {execution_id} has ended already: it is {execution.status}")
         definition = self._journal.definition(execution.definition_ref)
         if definition is None:
             raise StorageError(f"the definition of {execution_id} is not in the database")

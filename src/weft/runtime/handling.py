@@ -52,13 +52,28 @@ def consider(program: Program, token: Token, verdict: Verdict, read: Reader, now
 
 
 def sound(outcome: Outcome) -> Outcome:
-    """Return the outcome with an output that is JSON for certain, or the failure that it is not."""
-    if not isinstance(outcome, Succeeded):
-        return outcome
-    try:
-        return Succeeded(encode(outcome.output))
-    except MessageError as problem:
-        return Failed(NodeError(f"the node's output cannot be kept: {problem}", "OUTPUT_INVALID"))
+    """Return the outcome if it can be kept as JSON, else the failure that says why not."""
+    match outcome:
+        case Succeeded(output):
+            try:
+                return Succeeded(encode(output))
+            except MessageError as problem:
+                message = f"the node's output cannot be kept: {problem}"
+                return Failed(NodeError(message, "OUTPUT_INVALID"))
+        case Failed(error):
+            try:
+                encode(error)
+                return outcome
+            except MessageError as problem:
+                why = {"details_lost": str(problem)}
+                return Failed(NodeError(_text(error.message), _text(error.code), why))
+        case _:
+            return outcome
+
+
+def _text(text: object) -> str:
+    """Return text that is Unicode for certain."""
+    return str(text).encode("utf-8", "replace").decode()
 
 
 def perform(judgement: Judgement[None], do: Callable[[Effect], Any]) -> None:

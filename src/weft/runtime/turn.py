@@ -81,7 +81,7 @@ class Turns:
         self._dice = dice
         self._wake_at = wake_at
         self._seq = last_message
-        self._fresh: dict[str, bytes] = {}
+        self._fresh: dict[tuple[str, str], bytes] = {}
         self.uncommitted_timers: dict[str, Token] = {}
         self.reader = Reader(self._load)
         self.turn = Turn()
@@ -96,8 +96,8 @@ class Turns:
 
     def committed(self, turn: Turn) -> None:
         """Forget what was only kept because it was not committed."""
-        for _, payload in turn.batch.payloads:
-            self._fresh.pop(payload.ref.hash, None)
+        for execution_id, payload in turn.batch.payloads:
+            self._fresh.pop((execution_id, payload.ref.hash), None)
         for timer_id in turn.batch.timers:
             self.uncommitted_timers.pop(timer_id, None)
 
@@ -111,7 +111,7 @@ class Turns:
     def keep(self, run: Run, payloads: list[Payload]) -> None:
         """Store payloads with the next commit; they can be read at once."""
         for payload in payloads:
-            self._fresh[payload.ref.hash] = bytes(payload.body)
+            self._fresh[run.execution_id, payload.ref.hash] = bytes(payload.body)
             self.turn.batch.payloads.append((run.execution_id, payload))
 
     def peek(self, run: Run) -> Token | None:
@@ -132,7 +132,11 @@ class Turns:
             body = self._journal.timer(run.execution_id, timer_id)
             if body is None:
                 return  # cancelled meanwhile
-            token = read_token(body)
+            try:
+                token = read_token(body)
+            except Exception as problem:
+                self._quarantine(run, None, body, problem)
+                return
         self.turn.batch.timers.pop(timer_id, None)
         self.turn.batch.cancelled.append((run.execution_id, timer_id))
         self.send(run, token)
@@ -190,7 +194,9 @@ class Turns:
         if self.turn.batch.sent.pop(seq, None) is None:
             self.turn.batch.consumed.append(seq)
 
-    def _quarantine(self, run: Run, seq: int, waiting: Token | bytes, problem: Exception) -> None:
+    def _quarantine(
+        self, run: Run, seq: int | None, waiting: Token | bytes, problem: Exception
+    ) -> None:
         """Put a message that can never be handled aside, and end its run: it cannot complete.
 
         Whatever the handling had already put into the batch for this run ends with it, so nothing
@@ -200,7 +206,9 @@ class Turns:
         body = waiting if isinstance(waiting, bytes) else encode_message(waiting)
         known = isinstance(problem, WeftError | msgspec.MsgspecError)
         reason = str(problem) if known else f"internal error: {problem!r}"
-        self._consume(seq)
+        self.turn.touched[run.execution_id] = run
+        if seq is not None:
+            self._consume(seq)
         self.turn.batch.quarantined.append(
             Quarantined(execution_id=run.execution_id, reason=reason, body=body, at_ms=now_ms)
         )
@@ -304,5 +312,5 @@ class Turns:
         self.turn.ended.append((run, message))
 
     def _load(self, execution_id: str, ref: Ref) -> bytes:
-        fresh = self._fresh.get(ref.hash)
+        fresh = self._fresh.get((execution_id, ref.hash))
         return fresh if fresh is not None else self._journal.payload(execution_id, ref)

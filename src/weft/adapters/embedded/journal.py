@@ -7,6 +7,7 @@ handled tokens share a commit, its cost is shared too.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,11 @@ class SqliteJournal(SqliteReader):
     def __init__(self, path: Path) -> None:
         self._lock = Lock(_prepared(path))
         try:
+            fresh = _is_fresh(path)
             self._writer = _connect(path)
             super().__init__(_connect(path))
-            _create(self._writer, path)
+            if fresh:
+                _create(self._writer)
         except sqlite3.DatabaseError as problem:
             self._lock.release()
             raise StorageError(f"{path} is not a usable weft database: {problem}") from None
@@ -62,7 +65,8 @@ class SqliteJournal(SqliteReader):
                 _clear_ended(db, batch)
                 db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # a full disk has rolled back already
+                    db.execute("ROLLBACK")
                 raise
         except sqlite3.Error as problem:
             raise StorageError(f"the database refused a commit: {problem}") from problem
@@ -86,18 +90,24 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _create(db: sqlite3.Connection, path: Path) -> None:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if version == SCHEMA_VERSION and application == APPLICATION_ID:
-        return
-    if application not in (0, APPLICATION_ID) or (tables and application != APPLICATION_ID):
+def _is_fresh(path: Path) -> bool:
+    """Return whether the file has yet to become a weft database. Looks, and changes nothing."""
+    if not path.exists():
+        return True
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID and (application or tables):
         raise StorageError(f"{path} is a database of another program; choose another --db")
     if version > SCHEMA_VERSION:
         raise StorageError(
             f"{path} has schema version {version}, this weft knows {SCHEMA_VERSION}: upgrade weft"
         )
+    return bool(application != APPLICATION_ID)
+
+
+def _create(db: sqlite3.Connection) -> None:
     schema = resources.files("weft.adapters.embedded").joinpath("sql/schema.sql").read_text()
     stamp = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
     db.executescript(f"BEGIN; {schema} {stamp} COMMIT;")

@@ -72,7 +72,7 @@ def _head(record: logging.LogRecord) -> dict[str, str]:
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
     fields: dict[str, object] = getattr(record, "weft", {})
-    return fields
+    return {name: value for name, value in fields.items() if value != ""}
 
 
 def _shown(value: object) -> str:

@@ -75,17 +75,18 @@ class Fields:
         self._error("BAD_FIELD", name, f"has an unknown {name}, {shown}", hint)
         return None
 
-    def seconds(self, name: str) -> float | None:
-        """Return a duration: a number of seconds above zero."""
+    def seconds(self, name: str, *, zero: bool = False) -> float | None:
+        """Return a duration: a number of seconds above zero, or zero where that is sensible."""
         value = self.value.get(name)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
             self._wrong(name, "a number of seconds", value, "write seconds, such as 30 or 0.5")
             return None
-        if not 0 < value <= 1e9:
+        if not 0 <= value <= 1e9 or (value == 0 and not zero):
             message = f"has {name} {value:.12g}, which is not a possible number of seconds"
-            self._error("BAD_FIELD", name, message, "write a number above 0 and up to 1e9")
+            least = "from 0" if zero else "above 0 and"
+            self._error("BAD_FIELD", name, message, f"write a number {least} up to 1e9")
             return None
         return float(value)
 

@@ -263,6 +263,7 @@ class GraphProgram:
             outcome="retry",
             siblings=1,
             attempt=token.attempt + 1,
+            visit=token.visit or token.token_id,
             sent_at=due_ms,
         )
         yield Report(

@@ -120,9 +120,10 @@ def _retry_policy(fields: Fields) -> RetryPolicy | None:
     default = RetryPolicy()
     backoff = policy.choice("backoff", ("constant", "linear", "exponential")) or default.backoff
     attempts = policy.number("max_attempts", 1, _MAX_ATTEMPTS, whole=True)
+    delay = policy.seconds("delay", zero=True)
     return RetryPolicy(
         max_attempts=default.max_attempts if attempts is None else int(attempts),
-        delay=policy.seconds("delay") or default.delay,
+        delay=default.delay if delay is None else delay,
         backoff=cast("Backoff", backoff),
         max_delay=policy.seconds("max_delay") or default.max_delay,
         jitter=policy.number("jitter", 0, 1) or default.jitter,

@@ -24,7 +24,7 @@ Past = Callable[[], Iterable[NodeStatusMessage]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Invocation:
     """The settings of one command that serves runs."""
 
     settings: Settings
@@ -49,7 +49,7 @@ class Session:
         verbose: bool,
         log_level: str | None,
     ) -> Self:
-        """Return the session that the options describe; UsageError when they do not agree."""
+        """Return the invocation that the options describe; UsageError when they do not agree."""
         if as_json and events == "-":
             raise click.UsageError(
                 "--json and --events - both want the standard output: give --events a file"
@@ -67,7 +67,7 @@ class Session:
 
     @classmethod
     def of_demo(cls, database: Path) -> Self:
-        """Return a session without options: drawn on a terminal, plain lines elsewhere."""
+        """Return a invocation without options: drawn on a terminal, plain lines elsewhere."""
         return cls(
             settings=Settings(database),
             as_json=False,
