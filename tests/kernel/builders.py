@@ -43,6 +43,7 @@ def item(split, index, total=3, outside=()):
 def scatter(split="s", total=3, window=100, budget=None, outside=()):
     return Scatter(
         scope=scope_of(outside),
+        lineage=outside,
         split=split,
         total=total,
         window=window,

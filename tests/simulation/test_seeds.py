@@ -15,6 +15,7 @@ REGRESSIONS = {
     48: "whoever closed an outer scope is found again although the inner ones are gone",
     765: "a second worker on one message must not read a barrier that was just discarded",
     4410: "children of two outcomes of one step must never have the same id",
+    10545: "a slow worker must not open a barrier anew in a scope that is gone",
     5299: "an empty list must not stand in for a barrier that another worker has dealt with",
 }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from weft.kernel.cells import Cells
+from weft.kernel.claims import CLOSED, Finish, Verdict
 from weft.kernel.effects import DiscardSplit, Fill, Overdue, Scatter, Slot, Values
-from weft.kernel.lineage import item_scope
+from weft.kernel.lineage import ROOT, Lineage, item_scope
 
 
 class Head(NamedTuple):
@@ -33,11 +34,35 @@ class Barriers:
         head = self._cells.get(split, "head", "")
         return None if head is None else Head(*head)
 
+    def _closed(self, lineage: Lineage, by: str) -> Verdict | None:
+        """Is the run, or any scope on this lineage, closed? By another, or by `by` itself?
+
+        From the outside in: whoever closed an outer scope had finished with the inner ones.
+        """
+        done = self._cells.get(ROOT, "done", "")
+        if done is not None:
+            return Finish(0) if done[0] == by and done[1] is not None else CLOSED
+        closed = self._cells.get(ROOT, "closed", "")
+        if closed is not None:
+            return Finish(0) if closed[0] == by else CLOSED
+        for depth, frame in enumerate(lineage, 1):
+            head = self._head(frame.split_token)
+            if head is None or head.discarded or head.closed_by not in ("", by):
+                return CLOSED
+            closed = self._cells.get(
+                frame.split_token, "slot", str(frame.item_index)
+            ) or self._cells.get(item_scope(frame.split_token, frame.item_index), "closed", "")
+            if closed is not None:
+                return Finish(depth) if closed[0] == by else CLOSED
+        return None
+
     def scatter(self, ask: Scatter) -> bool:
         """Declare a barrier; the first declaration stands."""
         head = self._head(ask.split)
         if head is not None:
             return not head.closed_by
+        if self._closed(ask.lineage, ask.split) is not None:
+            return False  # a slow worker must not open a barrier in a scope that is gone
         first = min(ask.total, ask.window)
         head = Head(ask.total, ask.window, ask.budget, first)
         self._cells.put(ask.split, "head", "", tuple(head))

@@ -39,11 +39,9 @@ from typing import Any, cast
 import msgspec
 
 from weft.kernel.claims import (
-    CLOSED,
     DUPLICATE,
     SETTLED,
     SUPERSEDED,
-    Finish,
     Run,
     Verdict,
 )
@@ -69,7 +67,7 @@ from weft.kernel.effects import (
     TryOpen,
     Values,
 )
-from weft.kernel.lineage import ROOT, Lineage, item_scope
+from weft.kernel.lineage import ROOT
 from weft.kernel.merges import Merges
 from weft.kernel.messages import CompletionMessage, Token, encode_message
 
@@ -104,28 +102,6 @@ class Coordination(Merges):
         if own is not None and own[1] == 1:
             return SETTLED  # its only child is already on its way
         return Run()
-
-    def _closed(self, lineage: Lineage, by: str) -> Verdict | None:
-        """Is the run, or any scope on this lineage, closed? By another, or by `by` itself?
-
-        From the outside in: whoever closed an outer scope had finished with the inner ones.
-        """
-        done = self._cells.get(ROOT, "done", "")
-        if done is not None:
-            return Finish(0) if done[0] == by and done[1] is not None else CLOSED
-        closed = self._cells.get(ROOT, "closed", "")
-        if closed is not None:
-            return Finish(0) if closed[0] == by else CLOSED
-        for depth, frame in enumerate(lineage, 1):
-            head = self._head(frame.split_token)
-            if head is None or head.discarded or head.closed_by not in ("", by):
-                return CLOSED
-            closed = self._cells.get(
-                frame.split_token, "slot", str(frame.item_index)
-            ) or self._cells.get(item_scope(frame.split_token, frame.item_index), "closed", "")
-            if closed is not None:
-                return Finish(depth) if closed[0] == by else CLOSED
-        return None
 
     # -- the end of the run --------------------------------------------------------------------
 

@@ -112,9 +112,10 @@ class Record(Asks[Stands | Superseded], frozen=True, kw_only=True):
 
 
 class Scatter(Asks[bool], frozen=True, kw_only=True):
-    """Declare a split barrier. False: it is closed already, so send nothing."""
+    """Declare a split barrier. False: it, or a scope around it, is closed: send nothing."""
 
     scope: str
+    lineage: Lineage
     split: str
     total: int
     window: int

@@ -63,6 +63,7 @@ def scatter(graph: Graph, place: Place, node: CompiledNode, found: Scattered) ->
     sending = yield from ask(
         Scatter(
             scope=place.scope,
+            lineage=place.lineage,
             split=place.unit,
             total=total,
             window=found.window,
