@@ -62,6 +62,8 @@ class Reference:
         self.plan = plan
         self.structure: Structure = analyse(document)
         self.order = {name: rank for rank, name in enumerate(self.structure.order)}
+        self.tied = False
+        """Whether something happened just when time ran out: then both ways are right."""
 
     def run(self, given: Any) -> Ended:
         """Return how a run with input `given` ends."""
@@ -116,10 +118,14 @@ class Reference:
         patience = node.parameters.get("timeout") if node.type == "merge" else None
         if arrivals and patience is not None:
             limit = min(at for _, at in arrivals) + patience
+            self._tie(limit, doomed)
             if limit < min(doomed):
                 self._expired(region, node, arrivals, limit)
                 return
         self._block(region, node, min(doomed))
+
+    def _tie(self, limit: float, times: list[float]) -> None:
+        self.tied = self.tied or limit in times
 
     def _block(self, region: _Region, node: NodeDocument, at: float) -> None:
         for edge in self.structure.beyond(node.id):
@@ -232,6 +238,8 @@ class Reference:
         elif node.parameters.get("wait_mode") == "wait_for_n":
             needed = min(node.parameters["n"], needed)
         patience = node.parameters.get("timeout")
+        if patience is not None:
+            self._tie(times[0] + patience, times)
         if patience is not None and times[needed - 1] > times[0] + patience:
             self._expired(region, node, arrivals, times[0] + patience)
             return
@@ -277,6 +285,8 @@ class Reference:
         ]
         done = max(ends, default=at)
         over = self._overspent(node, len(items), failures)
+        for limit, _ in patience:
+            self._tie(limit, [done, *failures])
         if patience and items and min(patience)[0] < (done if over is None else over):
             when, name = min(patience)
             aggregator = self.structure.nodes[name]
