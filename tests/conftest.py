@@ -4,3 +4,5 @@ from hypothesis import settings
 
 settings.register_profile("weft", deadline=None)
 settings.load_profile("weft")
+
+pytest_plugins = ["services.fixtures"]

@@ -132,6 +132,7 @@ def test_a_token_with_every_field_there_is_is_valid():
         sent_at=2,
         items_ref=ref,
         visit="first",
+        trouble=1,
         span=(1, 2, 3),
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         priority=1,

@@ -30,7 +30,7 @@ FOREIGN_ALLOWED = {
     "tests/host/test_http.py": {"session"},  # the name of a cookie
 }
 """Words that a file may use after all, because there they mean something else."""
-TESTED_AS = {"ports": "contract", "embedded": "engine"}
+TESTED_AS = {"ports": "contract", "embedded": "engine", "bootstrap": "cli"}
 """Packages whose tests go by another name."""
 
 

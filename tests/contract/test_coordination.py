@@ -247,13 +247,15 @@ def test_a_merge_expires_or_opens_and_never_both(run):
     run.answer(arrive("e1"))
     expired = Opened({"e1": b"payload of e1"})
     for _ in range(2):
-        assert expired == run.answer(ExpireMerge(scope="", node="m", by="timer"))
+        assert expired == run.answer(
+            ExpireMerge(scope="", node="m", by="timer", expected=("e1", "e2"))
+        )
     assert Late() == run.answer(arrive("e2"))
 
 
 def test_a_discarded_merge_stays_closed(run):
     run.answer(arrive("e1", quota=1))
-    run.answer(DiscardMerge(scope="", node="m"))
+    run.answer(DiscardMerge(scope="", node="m", expected=("e1", "e2")))
 
     assert Late() == run.answer(arrive("e2", quota=1))
     assert Pending(1) == run.answer(arrive("e1", quota=1))

@@ -36,6 +36,7 @@ scopes = lineages.map(scope_of)
 names = st.sampled_from(["t", "u", "v", "w"])
 splits = st.sampled_from(["s", "z"])
 edges = st.sampled_from(["e1", "e2", "e3"])
+ways = st.sampled_from(["e1", "e2"])
 quotas = st.sampled_from([None, 1, 2])
 data = st.sampled_from([b"", b"one", b"two"])
 EXPECTED = ("e1", "e2")
@@ -74,11 +75,13 @@ def questions():
         st.builds(Values, split=splits),
         st.builds(Overdue, split=splits, by=names),
         st.builds(DiscardSplit, split=splits),
-        st.builds(arrive, edges, expected=st.just(EXPECTED), quota=quotas, scope=scopes, by=names),
+        st.builds(arrive, ways, expected=st.just(EXPECTED), quota=quotas, scope=scopes, by=names),
         st.builds(try_open, names, expected=st.just(EXPECTED), quota=quotas, scope=scopes),
         st.builds(Skip, scope=scopes, edges=st.frozensets(edges)),
-        st.builds(ExpireMerge, scope=scopes, node=st.just("m"), by=names),
-        st.builds(DiscardMerge, scope=scopes, node=st.just("m")),
+        st.builds(
+            ExpireMerge, scope=scopes, node=st.just("m"), by=names, expected=st.just(EXPECTED)
+        ),
+        st.builds(DiscardMerge, scope=scopes, node=st.just("m"), expected=st.just(EXPECTED)),
         st.builds(
             Record,
             scope=scopes,

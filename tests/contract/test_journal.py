@@ -112,12 +112,12 @@ def test_everything_in_a_batch_is_found_after_a_restart(path):
     "poison",
     [
         {"started": [execution()]},
-        {"node_runs": [node_run()]},
+        {"consumed": [1, 1]},
         {"sent": {1: token("again")}},
         {"sent": {50: token("huge", accumulated_context={"$x": Raw(b"1" * 11_000_000)})}},
         {"started": [msgspec.structs.replace(execution("orphan"), definition_ref="nowhere")]},
     ],
-    ids=["run twice", "visit twice", "message twice", "message too large", "no definition"],
+    ids=["run twice", "consumed twice", "message twice", "message too large", "no definition"],
 )
 def test_a_batch_that_is_refused_leaves_no_trace(journal, poison):
     journal.commit(

@@ -99,7 +99,7 @@ SLOW = {
     "overdue": (Overdue(split="s", by="slow"), None),
     "arrive": (arrive("e1", by="slow"), Late()),
     "try open": (try_open("slow"), None),
-    "expire": (ExpireMerge(scope="", node="m", by="slow"), None),
+    "expire": (ExpireMerge(scope="", node="m", by="slow", expected=("e1", "e2")), None),
 }
 NAMELESS = {
     "record": (
@@ -109,7 +109,7 @@ NAMELESS = {
     "scatter": (scatter(), False),
     "values": (Values(split="s"), None),
     "discard split": (DiscardSplit(split="s"), None),
-    "discard merge": (DiscardMerge(scope="", node="m"), None),
+    "discard merge": (DiscardMerge(scope="", node="m", expected=("e1", "e2")), None),
     "skip": (Skip(scope="", edges=frozenset({"e1"})), frozenset({"e1"})),
 }
 

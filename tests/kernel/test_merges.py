@@ -66,7 +66,7 @@ def test_after_it_is_discarded_an_opened_merge_opens_for_nobody():
     run = coordination()
     run.answer(arrive("e1"))
     run.answer(arrive("e2"))
-    run.answer(DiscardMerge(scope="", node="m"))
+    run.answer(DiscardMerge(scope="", node="m", expected=("e1", "e2")))
     assert Pending(2) == run.answer(arrive("e2"))
 
 
@@ -203,7 +203,7 @@ def test_in_any_order_of_arrivals_and_deaths_exactly_one_message_opens_the_merge
 
 
 def expire(by="timer"):
-    return ExpireMerge(scope="", node="m", by=by)
+    return ExpireMerge(scope="", node="m", by=by, expected=("e1", "e2"))
 
 
 def test_a_merge_that_waited_too_long_is_closed_with_what_had_arrived():
@@ -243,5 +243,5 @@ def test_what_an_expired_merge_held_goes_on_as_one():
 def test_discarding_a_merge_that_never_opened_does_nothing():
     run = coordination()
     run.answer(arrive("e1"))
-    run.answer(DiscardMerge(scope="", node="m"))
+    run.answer(DiscardMerge(scope="", node="m", expected=("e1", "e2")))
     assert BOTH == run.answer(arrive("e2"))

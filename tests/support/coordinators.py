@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import msgspec
+from redis.asyncio import Redis
+
 from weft.adapters.embedded.journal import SqliteJournal
+from weft.adapters.redis.coordinator import RedisCoordinator
 from weft.kernel.cells import MemoryCells
 from weft.kernel.claims import Verdict
 from weft.kernel.coordination import Coordination
@@ -62,6 +67,26 @@ class InSqlite:
             return step(Coordination(cells))
         finally:
             self._journal.commit(Batch(cells={self._execution_id: cells.take()}))
+
+
+class InRedis:
+    """The same operations as scripts, on a real server; asked from outside the event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, redis: Redis, execution_id: str) -> None:
+        self._loop = loop
+        self._coordinator = RedisCoordinator(redis)
+        self._execution_id = execution_id
+
+    def claim(self, token: Token) -> Verdict:
+        """Claim a token."""
+        own = msgspec.structs.replace(token, execution_id=self._execution_id)
+        return self._loop.run_until_complete(self._coordinator.claim(own))
+
+    def answer(self, effect: Any) -> Any:
+        """Answer a question."""
+        return self._loop.run_until_complete(
+            self._coordinator.answer(self._execution_id, effect)
+        )
 
 
 def dumped(cells: MemoryCells) -> dict[tuple[str, str, str], Any]:

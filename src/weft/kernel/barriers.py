@@ -56,13 +56,18 @@ class Barriers:
                 return Finish(depth) if closed[0] == by else CLOSED
         return None
 
+    def _holds(self, split: str, by: str) -> bool:
+        """Return whether the barrier still waits for its items, as far as `by` is concerned."""
+        head = self._head(split)
+        return head is not None and not head.discarded and head.closed_by in ("", by)
+
     def scatter(self, ask: Scatter) -> bool:
         """Declare a barrier; the first declaration stands."""
+        if self._closed(ask.lineage, ask.split) is not None:
+            return False  # a slow worker must not open a barrier in a scope that is gone
         head = self._head(ask.split)
         if head is not None:
             return not head.closed_by
-        if self._closed(ask.lineage, ask.split) is not None:
-            return False  # a slow worker must not open a barrier in a scope that is gone
         first = min(ask.total, ask.window)
         head = Head(ask.total, ask.window, ask.budget, first)
         self._cells.put(ask.split, "head", "", tuple(head))
@@ -116,7 +121,7 @@ class Barriers:
     def values(self, ask: Values) -> list[bytes] | None:
         """Return the slots of an opened barrier, in item order, until it is discarded."""
         head = self._head(ask.split)
-        if head is None or head.discarded:
+        if head is None or head.discarded or head.verdict != "opened":
             return None
         values = self._cells.all(ask.split, "value")
         return [values[str(index)] for index in range(len(values))]

@@ -257,6 +257,7 @@ class ExpireMerge(Asks[Opened | None], frozen=True, kw_only=True):
     scope: str
     node: str
     by: str
+    expected: tuple[str, ...]
 
 
 class DiscardMerge(Asks[None], frozen=True, kw_only=True):
@@ -264,6 +265,7 @@ class DiscardMerge(Asks[None], frozen=True, kw_only=True):
 
     scope: str
     node: str
+    expected: tuple[str, ...]
 
 
 class Close(Asks[CompletionMessage | None], frozen=True, kw_only=True):

@@ -134,6 +134,7 @@ def children(place: Place, ways: Iterable[Way], tag: str) -> list[Token]:
             sent_at=place.now_ms,
             items_ref=None,
             span=(0, 0, 0),
+            trouble=0,
         )
         for way in ways
     ]

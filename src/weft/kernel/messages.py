@@ -72,6 +72,8 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     """Of a split's own token: the array its items come from."""
     span: tuple[int, int, int] = (0, 0, 0)
     """Of a split that is still sending: next item, end of what may be sent now, total."""
+    trouble: int = 0
+    """How often handling this message failed for reasons outside its node."""
     traceparent: str = ""
     priority: int = 0
 
@@ -162,6 +164,40 @@ def decode_token(data: bytes) -> Token:
         raise MessageError(f"not a NodeExecutionMessage: {problem}") from None
     _check(token)
     return token if token.token_id else _named(token)
+
+
+class _StatusOnTheWire(NodeStatusMessage, frozen=True, kw_only=True):
+    """A status as it is read: bytes that may be `null` cannot be told from None by their type."""
+
+    output: Raw = msgspec.field(default_factory=lambda: Raw(b"null"))
+
+
+_statuses = msgspec.json.Decoder(_StatusOnTheWire | list[_StatusOnTheWire])
+_completions = msgspec.json.Decoder(CompletionMessage)
+
+
+def decode_statuses(data: bytes) -> list[NodeStatusMessage]:
+    """Return the status in `data`, or each of an array of them, or raise MessageError."""
+    try:
+        found = _statuses.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise MessageError(f"not a NodeStatusMessage: {problem}") from None
+    return [_status(one) for one in (found if isinstance(found, list) else [found])]
+
+
+def _status(read: _StatusOnTheWire) -> NodeStatusMessage:
+    fields = {name: getattr(read, name) for name in NodeStatusMessage.__struct_fields__}
+    if read.status != "success":
+        fields["output"] = None
+    return NodeStatusMessage(**fields)
+
+
+def decode_completion(data: bytes) -> CompletionMessage:
+    """Return the completion in `data`, or raise MessageError."""
+    try:
+        return _completions.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise MessageError(f"not a CompletionMessage: {problem}") from None
 
 
 def read_token(data: bytes) -> Token:

@@ -53,6 +53,7 @@ MEANINGS = {
     "sent_at": "When the message was made, in epoch milliseconds: the node's notion of now.",
     "items_ref": "Of a split: the stored array its items come from.",
     "span": "Of a split that is still sending: next item, end of what may be sent, total.",
+    "trouble": "How often handling the message failed for reasons outside its node.",
     "traceparent": "W3C Trace Context.",
     "priority": "Higher is sooner.",
     "status": "What happened.",

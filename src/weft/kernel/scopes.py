@@ -24,7 +24,8 @@ class Scopes(Barriers):
     def _settle(self, scope: str, unit: str, tag: str, siblings: int) -> None:
         """Fix the outcome of `unit`: one live token becomes `siblings` of them."""
         self._cells.put(scope, "fate", unit, (tag, siblings))
-        self._live(scope, siblings - 1)
+        if siblings != 1:
+            self._live(scope, siblings - 1)
 
     def _live(self, scope: str, change: int) -> int:
         live = self._cells.get(scope, "live", "")
@@ -56,7 +57,7 @@ class Scopes(Barriers):
             slot = cells.get(top.split_token, "slot", str(top.item_index))
             if slot is not None:
                 return Filed() if slot[0] == ask.by else Open()
-            if self._head(top.split_token) is None:
+            if not self._holds(top.split_token, ask.by):
                 return Open()
         closed = cells.get(ask.scope, "closed", "")
         if closed is None:
@@ -91,7 +92,7 @@ class Scopes(Barriers):
         if closed is not None:
             return cast(bool, closed[0] == ask.by)
         fate = cells.get(ask.scope, "fate", ask.unit)
-        if (fate is not None and fate[1]) or self._head(top.split_token) is None:
+        if (fate is not None and fate[1]) or not self._holds(top.split_token, ask.by):
             return False
         cells.put(ask.scope, "closed", "", (ask.by, ask.error))
         return True

@@ -25,6 +25,10 @@ class Chance(Protocol):
         """Return a new execution id; later ones sort after earlier ones."""
         ...
 
+    def publish_id(self) -> str:
+        """Return a name that no other publish has."""
+        ...
+
     def dice(self) -> float:
         """Return a number from 0 up to 1."""
         ...

@@ -28,6 +28,10 @@ class Timers(Protocol):
         """Forget a timer; one that is gone already is forgotten too."""
         ...
 
+    async def cancel_all(self, execution_id: str) -> None:
+        """Forget every timer of a run that has ended."""
+        ...
+
     async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
         """Lease timers that are due, earliest first, and those whose lease has run out."""
         ...
@@ -38,4 +42,8 @@ class Timers(Protocol):
 
     async def next_due(self) -> int | None:
         """Return when the next timer is due or the next lease runs out."""
+        ...
+
+    async def wait_for_earlier(self, timeout_s: float) -> None:
+        """Return when a timer was set that is due before all others, or after the time given."""
         ...

@@ -15,6 +15,10 @@ from weft.ports.journal import CellChanges
 class JournaledCells(MemoryCells):
     """The cells of one run, loaded from the journal and written back by its commits."""
 
+    def forgettable(self, kind: str, value: Any) -> bool:
+        """Return whether a cell need not outlive the process."""
+        return False
+
     def __init__(self, stored: Iterable[tuple[str, str, str, Any]] = ()) -> None:
         super().__init__()
         self._stored: set[str] = set()
@@ -26,7 +30,8 @@ class JournaledCells(MemoryCells):
     def put(self, group: str, kind: str, field: str, value: Any) -> None:
         """Set the cell, and remember to write it."""
         super().put(group, kind, field, value)
-        self._changes.cells.setdefault(group, {})[kind, field] = value
+        if not self.forgettable(kind, value):
+            self._changes.cells.setdefault(group, {})[kind, field] = value
 
     def drop(self, group: str) -> None:
         """Drop a whole group, and remember to delete it if it was ever written."""
@@ -41,3 +46,16 @@ class JournaledCells(MemoryCells):
         changes, self._changes = self._changes, CellChanges()
         self._stored.update(changes.cells)
         return changes
+
+
+class AtomicCells(JournaledCells):
+    """Cells of an engine whose commits hold a consumed token, its effects and its successors.
+
+    Such an engine never sees two copies of a token or two outcomes of a step, not even after a
+    crash, so who owns a token and which single child a step has need not be remembered for one.
+    How a step with several children was counted must be.
+    """
+
+    def forgettable(self, kind: str, value: Any) -> bool:
+        """Return whether a cell need not outlive the process."""
+        return kind == "owner" or (kind == "fate" and value[1] == 1)

@@ -26,7 +26,8 @@ from weft.ports.clock import Chance, Clock
 from weft.ports.journal import Definition, Execution, Journal, NodeRun
 from weft.ports.outside import Log
 from weft.runtime.activities import Activities
-from weft.runtime.cells import JournaledCells
+from weft.runtime.cells import AtomicCells
+from weft.runtime.reporting import text_of
 from weft.runtime.run import Run
 from weft.runtime.turn import News, Turn, Turns
 
@@ -118,7 +119,7 @@ class Engine:
             execution_id = self._chance.execution_id(now_ms)
         if execution_id in self._runs or self._journal.execution(execution_id) is not None:
             raise InputError(f"there is a run called {execution_id} already; choose another id")
-        run = Run(execution_id, program, JournaledCells())
+        run = Run(execution_id, program, AtomicCells())
         tokens, payloads = program.start(execution_id, raw, now_ms=now_ms)
         batch = self._turns.turn.batch
         batch.definitions.append(Definition(program.ref, program.workflow_id, source))
@@ -132,8 +133,7 @@ class Engine:
             )
         )
         self._turns.keep(run, payloads)
-        for token in tokens:
-            self._turns.send(run, token)
+        self._turns.send(run, *tokens)
         self._accepted[execution_id] = accepted = asyncio.get_running_loop().create_future()
         self._admit(run)
         await accepted
@@ -151,7 +151,7 @@ class Engine:
         definition = self._journal.definition(execution.definition_ref)
         if definition is None:
             raise StorageError(f"the definition of {execution_id} is not in the database")
-        cells = JournaledCells(self._journal.cells(execution_id))
+        cells = AtomicCells(self._journal.cells(execution_id))
         run = Run(execution_id, self._compile(definition), cells)
         run.ready.extend(self._journal.messages(execution_id))
         for due_ms, timer_id in self._journal.timers(execution_id):
@@ -219,8 +219,11 @@ class Engine:
             if not run.ended:
                 self._turns.settle(run, seq, token, outcome, duration_ms)
                 self._enqueue(run)
-        while self._rotation and self._turns.turn.handled < TURN_TOKENS and clock() < until:
-            run = self._rotation.popleft()
+        while self._turns.turn.handled < TURN_TOKENS and clock() < until:
+            queue = self._starved if self._starved and self._free_slots > 0 else self._rotation
+            if not queue:
+                return
+            run = queue.popleft()
             run.queued = False
             self._serve(run)
 
@@ -256,7 +259,7 @@ class Engine:
                 await self._committing
             self._committing = asyncio.create_task(self._commit(self._turns.take()))
         await asyncio.sleep(0)
-        return bool(self._rotation or self._results)
+        return bool(self._rotation or self._results or (self._starved and self._free_slots > 0))
 
     async def _commit(self, turn: Turn) -> None:
         loop = asyncio.get_running_loop()
@@ -278,10 +281,9 @@ class Engine:
 
     def _tell(self, turn: Turn) -> None:
         for line in turn.lines:
-            text = line.message if isinstance(line.message, str) else encode(line.message)
             self._log.write(
                 line.level,
-                text if isinstance(text, str) else bytes(text).decode(),
+                text_of(line.message),
                 run=line.token.execution_id,
                 node=line.token.current_node,
                 item=describe(line.token.lineage_stack),
@@ -302,10 +304,6 @@ class Engine:
         finally:
             run.activities.pop(seq, None)
             self._free_slots += 1
-            while self._starved:
-                waiting = self._starved.popleft()
-                waiting.queued = False
-                self._enqueue(waiting)
             self._wake.set()
 
     def _finish(self, run: Run, message: CompletionMessage) -> None:

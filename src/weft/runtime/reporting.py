@@ -9,7 +9,6 @@ from weft.kernel.context import INLINE_LIMIT, Ref, stored
 from weft.kernel.effects import Report
 from weft.kernel.messages import NodeStatusMessage, Token
 from weft.kernel.moment import to_iso
-from weft.ports.journal import NodeRun
 
 
 def running(token: Token, now_ms: int) -> NodeStatusMessage:
@@ -50,28 +49,13 @@ def status_of(report: Report, now_ms: int, duration_ms: int) -> NodeStatusMessag
     )
 
 
-def node_run_of(status: NodeStatusMessage, at_ms: int) -> NodeRun | None:
-    """Return the line of history for a status, or None when it is only news of progress."""
-    passing = status.status == "waiting" and status.metadata is None
-    if status.status == "running" or passing:
-        return None
-    return NodeRun(
-        execution_id=status.execution_id,
-        token_id=status.token_id,
-        node_id=status.node_id,
-        status=status.status,
-        attempt=status.attempt,
-        at_ms=at_ms,
-        duration_ms=status.duration_ms,
-        lineage=status.lineage_stack,
-        output=status.output,
-        output_ref=status.output_ref,
-        error=msgspec.json.encode(status.error) if status.error else None,
-    )
-
-
 def _carried(output: Raw | None) -> tuple[Raw | None, Ref | None]:
     """A large output is in the payload store already, under its content: say only where."""
     if output is None or len(output) <= INLINE_LIMIT:
         return output, None
     return None, stored(output).ref
+
+
+def text_of(message: object) -> str:
+    """Return what a log node says as one text: strings as they are, the rest as JSON."""
+    return message if isinstance(message, str) else msgspec.json.encode(message).decode()

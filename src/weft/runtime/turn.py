@@ -43,9 +43,10 @@ from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError, Outcome
 from weft.kernel.program import Activity
 from weft.ports.journal import Batch, Execution, Journal, Quarantined
+from weft.ports.ledger import node_run_of
 from weft.runtime.handling import Nothing, consider, perform, sound
 from weft.runtime.reading import Reader
-from weft.runtime.reporting import node_run_of, running, status_of
+from weft.runtime.reporting import running, status_of
 from weft.runtime.run import Run
 
 News = NodeStatusMessage | CompletionMessage
@@ -82,6 +83,7 @@ class Turns:
         self._wake_at = wake_at
         self._seq = last_message
         self._fresh: dict[tuple[str, str], bytes] = {}
+        self._sent: list[tuple[int, Token]] = []
         self.uncommitted_timers: dict[str, Token] = {}
         self.reader = Reader(self._load)
         self.turn = Turn()
@@ -141,12 +143,26 @@ class Turns:
         self.turn.batch.cancelled.append((run.execution_id, timer_id))
         self.send(run, token)
 
-    def send(self, run: Run, token: Token) -> None:
-        """Give a token its number and its place in the queue."""
+    def send(self, run: Run, *tokens: Token) -> None:
+        """Give each token its number and its place in the queue."""
+        for token in tokens:
+            self._number(token)
+        self._line_up(run)
+
+    def _line_up(self, run: Run) -> None:
+        """Let what was just sent go before what waits, in the order it was sent.
+
+        What is begun is finished before more is begun: an item of a split reaches its barrier
+        while its scope is still uncommitted, and then neither is ever written.
+        """
+        run.ready.extendleft(reversed(self._sent))
+        self._sent.clear()
+
+    def _number(self, token: Token) -> None:
         self._seq += 1
         token = msgspec.structs.replace(token, publish_id=str(self._seq))
         self.turn.batch.sent[self._seq] = token
-        run.ready.append((self._seq, token))
+        self._sent.append((self._seq, token))
 
     def handle(self, run: Run) -> None:
         """Handle the next token of a run."""
@@ -231,11 +247,12 @@ class Turns:
 
     def _perform(self, run: Run, judgement: Judgement[None], duration_ms: int) -> None:
         perform(judgement, lambda effect: self._do(run, effect, duration_ms))
+        self._line_up(run)
 
     def _do(self, run: Run, effect: Effect, duration_ms: int) -> Any:
         match effect:
             case Publish(token):
-                self.send(run, token)
+                self._number(token)
             case Report():
                 self._report(effect, duration_ms)
             case Record():
@@ -265,7 +282,7 @@ class Turns:
 
     def _set_timer(self, run: Run, token: Token, due_ms: int) -> None:
         if due_ms <= self._now():
-            self.send(run, token)
+            self._number(token)
             return
         if token.token_id not in self.turn.batch.timers:
             self.turn.batch.timers[token.token_id] = (due_ms, token)
@@ -290,7 +307,9 @@ class Turns:
         if run.ended:
             return
         run.ended = True
+        waiting = (*run.ready, *self._sent)
         run.ready.clear()
+        self._sent.clear()
         batch = self.turn.batch
         batch.ended.append(
             Execution(
@@ -303,11 +322,8 @@ class Turns:
                 completion=encode_message(message),
             )
         )
-        batch.sent = {
-            seq: token
-            for seq, token in batch.sent.items()
-            if token.execution_id != run.execution_id
-        }
+        for seq, _ in waiting:
+            batch.sent.pop(seq, None)
         self.turn.news.append(message)
         self.turn.ended.append((run, message))
 

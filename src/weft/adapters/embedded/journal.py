@@ -167,7 +167,11 @@ def _node_run(run: NodeRun) -> tuple[Any, ...]:
 
 def _write_tokens(db: sqlite3.Connection, batch: Batch) -> None:
     if batch.consumed:
-        db.executemany("DELETE FROM message WHERE seq = ?", [(seq,) for seq in batch.consumed])
+        # Whatever a token leads to is in the batch that consumes it, so this is what makes every
+        # effect happen once: a message that is gone cannot be consumed again.
+        gone = db.executemany("DELETE FROM message WHERE seq = ?", [(n,) for n in batch.consumed])
+        if gone.rowcount != len(batch.consumed):
+            raise StorageError("a message was consumed twice")
     if batch.sent:
         db.executemany(
             "INSERT INTO message VALUES (?, ?, ?)",

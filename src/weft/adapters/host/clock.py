@@ -40,6 +40,10 @@ class HostChance:
             digits.append(_ALPHABET[digit])
         return "run_" + "".join(reversed(digits))
 
+    def publish_id(self) -> str:
+        """Return 80 random bits."""
+        return secrets.token_hex(10)
+
     def dice(self) -> float:
         """Return a number from 0 up to 1."""
         return random.random()

@@ -80,7 +80,9 @@ def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     """A merge's patience is over: it fails with what had arrived in its context."""
     node = graph.wiring.nodes[token.current_node]
     place = place_of(token, now_ms)
-    opened = yield from ask(ExpireMerge(scope=place.scope, node=node.id, by=token.token_id))
+    opened = yield from ask(
+        ExpireMerge(scope=place.scope, node=node.id, by=token.token_id, expected=node.into)
+    )
     if opened is None:
         return
     arrived = [read_context(opened.arrivals[edge]) for edge in node.into if edge in opened.arrivals]
@@ -93,4 +95,4 @@ def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     )
     yield Report(token=token, node=node.id, status="failed", lineage=place.lineage, error=error)
     yield from recover(graph, place, node, error)
-    yield from ask(DiscardMerge(scope=place.scope, node=node.id))
+    yield from ask(DiscardMerge(scope=place.scope, node=node.id, expected=node.into))

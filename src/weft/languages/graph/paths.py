@@ -149,7 +149,7 @@ def merged(graph: Graph, place: Place, merge: CompiledNode, opened: Opened) -> J
     if merge.fixed.timeout is not None:
         yield CancelTimer(merge_timer(place, merge))
     yield from go_on(graph, place, merge, merge.success, "opened")
-    yield from ask(DiscardMerge(scope=place.scope, node=merge.id))
+    yield from ask(DiscardMerge(scope=place.scope, node=merge.id, expected=merge.into))
 
 
 def united(contexts: list[Context]) -> Judgement[Context]:

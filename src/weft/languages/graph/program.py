@@ -55,7 +55,7 @@ from weft.languages.graph.step import step
 from weft.languages.graph.wiring import Wiring, wire
 from weft.ports.node import Catalogue
 
-PAGE = 500
+PAGE = 100
 """How many items one message sends at most: a huge split never holds a worker, or a transaction."""
 
 

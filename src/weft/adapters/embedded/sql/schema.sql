@@ -70,7 +70,7 @@ CREATE TABLE node_run (
   output_ref   BLOB,
   error        BLOB
 );
-CREATE UNIQUE INDEX node_run_once ON node_run (execution_id, token_id, node_id);
+CREATE INDEX node_run_execution ON node_run (execution_id);
 
 CREATE TABLE quarantine (
   seq          INTEGER PRIMARY KEY,

@@ -1,4 +1,4 @@
-"""The composition root: the one place that knows which adapter stands behind a port."""
+"""Wiring the embedded engine: SQLite, the host, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,0 +1,98 @@
+"""Every statement the store sends, by name. Values are parameters, never text.
+
+A batch is one statement for each table: its columns are arrays, so its size costs no round trips.
+"""
+
+from __future__ import annotations
+
+SAVE_DEFINITION = """
+INSERT INTO definition (ref, workflow_id, source) VALUES ($1, $2, $3)
+ON CONFLICT (ref) DO NOTHING
+"""
+
+DEFINITION = "SELECT ref, workflow_id, source FROM definition WHERE ref = $1"
+
+# A run that was only seen so far is begun now, and what its ending says stays.
+BEGIN = """
+INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun)
+VALUES ($1, $2, $3, 'running', $4, true)
+ON CONFLICT (execution_id) DO UPDATE
+SET workflow_id = excluded.workflow_id, definition_ref = excluded.definition_ref,
+    started_ms = excluded.started_ms, begun = true
+WHERE NOT execution.begun
+RETURNING execution_id
+"""
+
+# Locks every run of the batch, in order, also those that it leaves as they are: two masters that
+# fold messages of the same runs wait for each other here and never in a circle.
+SEE = """
+INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun)
+SELECT one.execution_id, one.workflow_id, '', 'running', one.started_ms, false
+FROM unnest($1::text[], $2::text[], $3::bigint[]) AS one (execution_id, workflow_id, started_ms)
+ORDER BY one.execution_id
+ON CONFLICT (execution_id) DO UPDATE SET started_ms = excluded.started_ms
+WHERE NOT execution.begun AND excluded.started_ms < execution.started_ms
+"""
+
+RECORD = """
+INSERT INTO node_run (execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
+                      lineage, output, output_ref, error)
+SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
+       lineage, output, output_ref, error
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[],
+            $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[])
+     WITH ORDINALITY
+     AS one (execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
+             lineage, output, output_ref, error, place)
+ORDER BY place
+ON CONFLICT (execution_id, token_id, node_id) DO NOTHING
+"""
+
+# A terminal state is final: the row changes only while it still runs.
+END = """
+UPDATE execution
+SET status = one.status, ended_ms = one.ended_ms, completion = one.completion
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])
+     AS one (execution_id, status, ended_ms, completion)
+WHERE execution.execution_id = one.execution_id AND execution.status = 'running'
+"""
+
+EXECUTION = """
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+FROM execution WHERE execution_id = $1
+"""
+
+NEWEST = """
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+FROM execution ORDER BY started_ms DESC, execution_id DESC LIMIT $1
+"""
+
+NEWEST_OF_STATUS = """
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+FROM execution WHERE status = $2 ORDER BY started_ms DESC, execution_id DESC LIMIT $1
+"""
+
+NODE_RUNS = """
+SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
+       lineage, output, output_ref, error
+FROM node_run WHERE execution_id = $1 ORDER BY seq
+"""
+
+# Rows that someone folds into right now are left for the next time.
+EXPIRED = """
+SELECT execution_id FROM execution WHERE ended_ms < $1
+ORDER BY ended_ms LIMIT $2 FOR UPDATE SKIP LOCKED
+"""
+
+FORGET = (
+    "DELETE FROM node_run WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM payload WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM execution WHERE execution_id = ANY ($1::text[])",
+)
+
+PUT = """
+INSERT INTO payload (execution_id, hash, body) VALUES ($1, $2, $3)
+ON CONFLICT (execution_id, hash) DO NOTHING
+"""
+
+GET = "SELECT body FROM payload WHERE execution_id = $1 AND hash = $2"

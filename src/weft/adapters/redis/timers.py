@@ -1,0 +1,88 @@
+"""Timers in Redis (RFC 006): a due set, a set of leases, and the tokens to send.
+
+Any number of schedulers may poll. Each is told when a timer is set that is due before all others,
+so it can sleep until the next one instead of looking again and again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from redis.asyncio import Redis
+
+from weft.adapters.redis.keys import Keys
+from weft.adapters.redis.scripting import Caller
+from weft.ports.timers import Due, Timers
+
+KEYS = ["scheduler:timers", "scheduler:payloads", "scheduler:processing"]
+CHANNEL = "scheduler:wake"
+SEPARATOR = "\x1f"
+PAGE = 1_000
+
+
+class RedisTimers:
+    """All timers of all runs."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._caller = Caller(redis)
+
+    async def set(self, execution_id: str, timer_id: str, due_ms: int, body: bytes) -> None:
+        """Set a timer; the first setting stands."""
+        # The run's own list first: a timer that is listed and not set does no harm.
+        listing: Any = self._redis.sadd(Keys(execution_id).timers, timer_id)
+        await listing
+        name = f"{execution_id}{SEPARATOR}{timer_id}"
+        await self._caller.call("set_timer", KEYS, [name, due_ms, body, CHANNEL])
+
+    async def cancel(self, execution_id: str, timer_id: str) -> None:
+        """Forget a timer."""
+        await self._drop([f"{execution_id}{SEPARATOR}{timer_id}"])
+
+    async def cancel_all(self, execution_id: str) -> None:
+        """Forget every timer of a run that has ended."""
+        listed: Any = self._redis.smembers(Keys(execution_id).timers)
+        names = [f"{execution_id}{SEPARATOR}{timer.decode()}" for timer in await listed]
+        await self._drop(names)
+        await self._redis.unlink(Keys(execution_id).timers)
+
+    async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
+        """Lease timers that are due, earliest first, and those whose lease has run out."""
+        arguments = [now_ms, now_ms + lease_ms, limit]
+        answer = await self._caller.call("poll_timers", KEYS, arguments)
+        due = []
+        for name, body in zip(answer[::2], answer[1::2], strict=True):
+            execution_id, _, timer_id = name.decode().partition(SEPARATOR)
+            due.append(Due(timer_id, execution_id, body))
+        return due
+
+    async def confirm(self, timers: list[Due]) -> None:
+        """The tokens are published: the timers are gone."""
+        await self._drop([f"{one.execution_id}{SEPARATOR}{one.timer_id}" for one in timers])
+
+    async def next_due(self) -> int | None:
+        """Return when the next timer is due or the next lease runs out."""
+        times = []
+        for key in (KEYS[0], KEYS[2]):
+            first: Any = await self._redis.zrange(key, 0, 0, withscores=True)
+            times += [int(score) for _, score in first]
+        return min(times, default=None)
+
+    async def wait_for_earlier(self, timeout_s: float) -> None:
+        """Return when a timer was set that is due before all others, or after the time given."""
+        async with self._redis.pubsub() as listener:
+            await listener.subscribe(CHANNEL)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    async for message in listener.listen():
+                        if message["type"] == "message":
+                            return
+
+    async def _drop(self, names: list[str]) -> None:
+        for start in range(0, len(names), PAGE):
+            await self._caller.call("drop_timers", KEYS, names[start : start + PAGE])
+
+
+_conforms: type[Timers] = RedisTimers

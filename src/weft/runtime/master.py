@@ -1,0 +1,149 @@
+"""A master: folds statuses and completions into the store, in batches, and starts runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from weft.errors import InputError, MessageError, StorageError
+from weft.kernel.json import encode
+from weft.kernel.messages import (
+    CompletionMessage,
+    NodeStatusMessage,
+    decode_completion,
+    decode_statuses,
+    encode_message,
+)
+from weft.kernel.program import Program
+from weft.ports.bus import Bus, Delivery
+from weft.ports.clock import Chance, Clock
+from weft.ports.journal import Definition, Execution
+from weft.ports.ledger import check_completion, check_status
+from weft.ports.outside import Log
+from weft.ports.payloads import Payloads
+from weft.ports.store import Store
+from weft.runtime.queues import COMPLETION, EXECUTION, STATUS
+
+BATCH = 500
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+PATIENCE_S = 0.02
+"""How long a batch waits for more before it is folded as it is."""
+
+
+class Master:
+    """Keeps the ledger."""
+
+    def __init__(self, bus: Bus, store: Store, log: Log) -> None:
+        self._bus = bus
+        self._store = store
+        self._log = log
+
+    async def run(self) -> None:
+        """Fold until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._fold_all(STATUS))
+            group.create_task(self._fold_all(COMPLETION))
+
+    async def _fold_all(self, queue: str) -> None:
+        async for batch in _batches(self._bus.consume(queue, prefetch=2 * BATCH)):
+            statuses: list[NodeStatusMessage] = []
+            completions: list[CompletionMessage] = []
+            for delivery in batch:
+                try:
+                    if queue == COMPLETION:
+                        completion = decode_completion(delivery.body)
+                        check_completion(completion)
+                        completions.append(completion)
+                    else:
+                        found = decode_statuses(delivery.body)
+                        for status in found:
+                            check_status(status)
+                        statuses += found
+                except MessageError as problem:
+                    # News that cannot be read moves no run: say so and go on.
+                    self._log.write("error", f"{queue}: a message cannot be read: {problem}")
+            await self._fold(statuses, completions)
+            for delivery in batch:
+                await delivery.ack()
+
+    async def _fold(
+        self, statuses: list[NodeStatusMessage], completions: list[CompletionMessage]
+    ) -> None:
+        """Fold, however long the store is away: the messages wait unacknowledged meanwhile."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                await self._store.fold(statuses, completions)
+                return
+            except StorageError as problem:
+                self._log.write("warning", f"the history waits for its store: {problem}")
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def _batches(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[list[Delivery]]:
+    """Iterate over what comes together: as much as is there, without waiting long for more."""
+    inbox: asyncio.Queue[Delivery | None] = asyncio.Queue()
+
+    async def fill() -> None:
+        async for delivery in deliveries:
+            inbox.put_nowait(delivery)
+        inbox.put_nowait(None)
+
+    filling = asyncio.create_task(fill())
+    try:
+        while (first := await inbox.get()) is not None:
+            if inbox.empty():
+                await asyncio.sleep(PATIENCE_S)
+            batch = [first]
+            while len(batch) < BATCH and not inbox.empty():
+                one = inbox.get_nowait()
+                if one is None:
+                    inbox.put_nowait(None)
+                    break
+                batch.append(one)
+            yield batch
+    finally:
+        filling.cancel()
+
+
+class Starter:
+    """Starts runs: the definition, the run and its first tokens, in that order."""
+
+    def __init__(
+        self, bus: Bus, store: Store, payloads: Payloads, clock: Clock, chance: Chance
+    ) -> None:
+        self._bus = bus
+        self._store = store
+        self._payloads = payloads
+        self._clock = clock
+        self._chance = chance
+
+    async def start(
+        self, program: Program, source: bytes, given: Any, execution_id: str | None = None
+    ) -> str:
+        """Start a run and return its id; it will then end, come what may."""
+        now_ms = self._clock.now_ms()
+        run = execution_id or self._chance.execution_id(now_ms)
+        await self._store.save_definition(Definition(program.ref, program.workflow_id, source))
+        begun = await self._store.begin(
+            Execution(
+                execution_id=run,
+                workflow_id=program.workflow_id,
+                definition_ref=program.ref,
+                status="running",
+                started_ms=now_ms,
+            )
+        )
+        if not begun:
+            raise InputError(f"there is a run called {run} already; choose another id")
+        tokens, payloads = program.start(run, encode(given), now_ms=now_ms)
+        for payload in payloads:
+            await self._payloads.put(run, payload)
+        for token in tokens:
+            named = msgspec.structs.replace(token, publish_id=self._chance.publish_id())
+            await self._bus.publish(EXECUTION, encode_message(named))
+        return run

@@ -1,0 +1,29 @@
+"""What a worker stands on, in one frozen object that is built once and passed down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.ports.bus import Bus
+from weft.ports.clock import Chance, Clock
+from weft.ports.coordinator import Coordinator
+from weft.ports.outside import Log
+from weft.ports.timers import Timers
+from weft.runtime.activities import Activities
+from weft.runtime.payload_cache import PayloadCache
+from weft.runtime.programs import Programs
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a worker stands on."""
+
+    bus: Bus
+    coordinator: Coordinator
+    timers: Timers
+    payloads: PayloadCache
+    programs: Programs
+    activities: Activities
+    clock: Clock
+    chance: Chance
+    log: Log

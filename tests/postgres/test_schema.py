@@ -1,0 +1,128 @@
+"""The tables: what migrations make is what the schema says, and every question has its index."""
+
+import json
+import re
+from importlib import resources
+
+import asyncpg
+import pytest
+
+from weft.adapters.postgres import statements
+from weft.adapters.postgres.migrations import migrate, migrations
+
+SCHEMA = resources.files("weft.adapters.postgres").joinpath("sql/schema.sql").read_text()
+
+COLUMNS = """
+SELECT table_name, column_name, ordinal_position, data_type, is_nullable, column_default,
+       identity_generation
+FROM information_schema.columns WHERE table_schema = $1 ORDER BY table_name, ordinal_position
+"""
+INDEXES = "SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = $1 ORDER BY indexname"
+CONSTRAINTS = """
+SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+FROM pg_constraint WHERE connamespace = $1::regnamespace ORDER BY 1, 2
+"""
+
+
+@pytest.fixture
+async def db(postgres_url):
+    connection = await asyncpg.connect(postgres_url)
+    yield connection
+    await connection.close()
+
+
+async def described(db, schema):
+    """Return all that the catalogue says of a schema, without its name."""
+    rows = [
+        row for query in (COLUMNS, INDEXES, CONSTRAINTS) for row in await db.fetch(query, schema)
+    ]
+    return [tuple(str(value).replace(f"{schema}.", "") for value in row) for row in rows]
+
+
+async def test_the_migrations_make_the_schema(db):
+    for name in ("migrated", "written"):
+        await db.execute(f"CREATE SCHEMA {name}")
+
+    await db.execute("SET search_path = migrated")
+    await migrate(db)
+    migrated = await described(db, "migrated")
+    await db.execute("SET search_path = written")
+    await db.execute(SCHEMA)
+
+    assert migrated == await described(db, "written")
+    assert {"definition", "execution", "migration", "node_run", "payload"} == {
+        row[0] for row in migrated
+    }
+
+
+async def test_migrating_again_changes_nothing(db):
+    await migrate(db)
+    before = await described(db, "public")
+
+    await migrate(db)
+
+    assert before == await described(db, "public")
+    assert list(migrations()) == [row["name"] for row in await db.fetch("SELECT * FROM migration")]
+
+
+async def test_a_migration_of_a_newer_release_is_no_obstacle(db):
+    await migrate(db)
+    await db.execute("INSERT INTO migration VALUES ('9999_pre_from_the_future.sql')")
+
+    await migrate(db)
+
+    assert 1 + len(migrations()) == await db.fetchval("SELECT count(*) FROM migration")
+
+
+def test_migrations_are_numbered_without_gaps_and_safe_for_the_release_before():
+    pattern = re.compile(r"(\d{4})_pre_[a-z_]+\.sql")
+    numbers = [int(pattern.fullmatch(name)[1]) for name in migrations()]
+
+    assert list(range(1, len(numbers) + 1)) == numbers
+
+
+FILLING = """
+INSERT INTO definition SELECT 'ref' || n, 'wf', 'x' FROM generate_series(1, 5000) n;
+INSERT INTO execution
+SELECT 'x' || n, 'wf', 'ref', CASE WHEN n % 5000 = 0 THEN 'running' ELSE 'completed' END, n,
+       CASE WHEN n % 5000 = 0 THEN NULL ELSE n END, NULL, true
+FROM generate_series(1, 20000) n;
+INSERT INTO node_run
+SELECT 'x' || n / 10, 't' || n, 'a', 'success', 1, n, 1 FROM generate_series(1, 50000) n;
+INSERT INTO payload SELECT 'x' || n, 'h', 'x' FROM generate_series(1, 20000) n;
+ANALYZE;
+"""
+HOT = {
+    "definition": (statements.DEFINITION, ["ref7"]),
+    "execution": (statements.EXECUTION, ["x7"]),
+    "newest": (statements.NEWEST, [20]),
+    "newest of status": (statements.NEWEST_OF_STATUS, [20, "running"]),
+    "node runs": (statements.NODE_RUNS, ["x7"]),
+    "expired": (statements.EXPIRED, [300, 200]),
+    "payload": (statements.GET, ["x7", "h"]),
+    "end": (statements.END, [["x7", "x8"], ["failed"] * 2, [1, 2], [b"", b""]]),
+    "forget node runs": (statements.FORGET[0], [["x7", "x8"]]),
+    "forget payloads": (statements.FORGET[1], [["x7", "x8"]]),
+    "forget runs": (statements.FORGET[2], [["x7", "x8"]]),
+}
+
+
+def kinds(plan):
+    """Iterate over the kind of every step of a plan."""
+    yield plan["Node Type"]
+    for part in plan.get("Plans", ()):
+        yield from kinds(part)
+
+
+async def test_every_question_is_answered_by_an_index(db):
+    await migrate(db)
+    await db.execute(FILLING)
+
+    found = {}
+    for name, (statement, values) in HOT.items():
+        answer = await db.fetchval(f"EXPLAIN (FORMAT JSON) {statement}", *values)
+        found[name] = set(kinds(json.loads(answer)[0]["Plan"]))
+
+    assert [] == [name for name, steps in found.items() if "Seq Scan" in steps]
+    in_order = ("newest", "newest of status", "expired")
+    assert [] == [name for name in in_order if "Sort" in found[name]]

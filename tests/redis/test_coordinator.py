@@ -1,0 +1,102 @@
+"""The scripts in Redis answer as the pure state machine does, and leave nothing behind."""
+
+import asyncio
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from contract.test_coordination_differential import LINEAGES, claims, questions
+from kernel.builders import completion, item, leave, scatter, token
+from support.coordinators import InMemory, InRedis
+from weft.kernel.claims import CLOSED, Run
+from weft.kernel.effects import Close, Forget
+from weft.kernel.lineage import scope_of
+
+LINEAGE_OF = {scope_of(lineage): lineage for lineage in LINEAGES}
+numbers = count()
+
+
+@pytest.fixture
+def server(redis_url):
+    """An event loop and a connection that live as long as the test."""
+    loop = asyncio.new_event_loop()
+    redis = Redis.from_url(redis_url)
+    yield loop, redis
+    loop.run_until_complete(redis.aclose())
+    loop.close()
+
+
+def gone(memory, effect):
+    """Is the scope of the question closed? Then no honest worker asks, and no answer matters."""
+    lineage = LINEAGE_OF.get(getattr(effect, "scope", ""), ())
+    return bool(lineage) and memory._coordination._closed(lineage, "nobody") is not None
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(claims() | questions(), min_size=5, max_size=30))
+def test_redis_gives_the_answers_of_the_state_machine(server, steps):
+    """
+    Whatever is asked in whatever order, the Lua scripts and the Python rules agree.
+    """
+    memory, stored = InMemory(), InRedis(*server, f"x{next(numbers)}")
+
+    for how, what in steps:
+        if how == "answer" and gone(memory, what):
+            continue
+        assert getattr(memory, how)(what) == getattr(stored, how)(what)
+
+
+def test_a_run_that_is_forgotten_leaves_only_its_tombstone(server):
+    loop, redis = server
+    run = InRedis(loop, redis, "gone")
+    run.claim(token("t", siblings=2))
+    run.answer(scatter("s", total=2))
+    run.claim(token("i", lineage_stack=item("s", 0)))
+    run.answer(leave("i", item("s", 0), value=b"1"))
+    run.answer(Close(by="t", unit="t", message=completion()))
+
+    run.answer(Forget())
+
+    assert [b"exec:{gone}:done"] == loop.run_until_complete(redis.keys("*"))
+    assert 0 < loop.run_until_complete(redis.ttl("exec:{gone}:done"))
+    assert CLOSED == run.claim(token("late"))
+
+
+def test_a_server_that_forgot_the_scripts_gets_them_again(server):
+    loop, redis = server
+    run = InRedis(loop, redis, "forgetful")
+    assert Run() == run.claim(token("a"))
+
+    loop.run_until_complete(redis.script_flush())
+
+    assert Run() == run.claim(token("a"))
+
+
+def test_more_questions_at_once_than_fit_one_round_trip_are_all_answered(server):
+    loop, redis = server
+    run = InRedis(loop, redis, "many")
+
+    async def ask():
+        coordinator = run._coordinator
+        tokens = [token(f"t{n}", parent=f"p{n}") for n in range(1_200)]
+        return await asyncio.gather(*map(coordinator.claim, tokens))
+
+    verdicts = loop.run_until_complete(ask())
+
+    assert 1_200 == len(verdicts)
+    assert {Run()} == set(verdicts)
+
+
+def test_keys_of_a_living_run_never_expire(server):
+    loop, redis = server
+    run = InRedis(loop, redis, "alive")
+    run.claim(token("t", siblings=2))
+    run.answer(scatter("s", total=2))
+
+    keys = loop.run_until_complete(redis.keys("exec:{alive}:*"))
+
+    assert keys
+    assert {-1} == {loop.run_until_complete(redis.ttl(key)) for key in keys}
