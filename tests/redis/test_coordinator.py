@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from contract.test_coordination_differential import LINEAGES, claims, questions
 from kernel.builders import completion, item, leave, scatter, token
 from support.coordinators import InMemory, InRedis
-from weft.kernel.claims import CLOSED, Run
+from weft.kernel.claims import CLOSED, Finish, Run
 from weft.kernel.effects import Close, Forget
 from weft.kernel.lineage import scope_of
 
@@ -63,6 +63,25 @@ def test_a_run_that_is_forgotten_leaves_only_its_tombstone(server):
     assert [b"exec:{gone}:done"] == loop.run_until_complete(redis.keys("*"))
     assert 0 < loop.run_until_complete(redis.ttl("exec:{gone}:done"))
     assert CLOSED == run.claim(token("late"))
+
+
+def test_whoever_dies_while_forgetting_does_it_once_more(server):
+    """
+    Everybody else is refused meanwhile, so nothing is written that would be left behind.
+    """
+    loop, redis = server
+    run = InRedis(loop, redis, "half")
+    run.claim(token("t", siblings=2))
+    run.answer(Close(by="t", unit="t", message=completion()))
+    loop.run_until_complete(redis.hset("exec:{half}:done", "forgetting", "1"))
+
+    assert CLOSED == run.claim(token("other"))
+    run.answer(scatter("s", total=2))
+    assert Finish(0) == run.claim(token("t", siblings=2))
+    assert completion() == run.answer(Close(by="t"))
+
+    run.answer(Forget())
+    assert [b"exec:{half}:done"] == loop.run_until_complete(redis.keys("*"))
 
 
 def test_a_server_that_forgot_the_scripts_gets_them_again(server):

@@ -83,14 +83,30 @@ async def test_the_timers_of_a_run_that_ended_are_all_cancelled(timers, redis):
     assert [] == await redis.keys("exec:{ended}:*")
 
 
-async def test_a_sleeping_scheduler_is_woken_by_an_earlier_timer(timers):
+async def test_a_sleeping_scheduler_is_woken_by_an_earlier_timer(timers, redis):
     await timers.set("run", "far", 9_000, b"x")
-    waiting = asyncio.create_task(timers.wait_for_earlier(30))
-    for _ in range(200):
-        await asyncio.sleep(0.01)
-        await timers.cancel("run", "near")
-        await timers.set("run", "near", 5, b"x")
-        if waiting.done():
-            break
+    waiting = asyncio.create_task(timers.wait_for_earlier(9_000, 30))
+    while not (await redis.pubsub_numsub("scheduler:wake"))[0][1]:
+        await asyncio.sleep(0)
 
-    assert waiting.done()
+    await timers.set("run", "near", 5, b"x")
+
+    async with asyncio.timeout(5):
+        await waiting
+
+
+async def test_a_timer_set_before_the_scheduler_sleeps_is_not_missed(timers):
+    await timers.set("run", "near", 5, b"x")
+
+    async with asyncio.timeout(5):
+        await timers.wait_for_earlier(9_000, 30)
+
+
+async def test_timers_that_are_later_let_it_sleep(timers):
+    await timers.set("run", "far", 9_000, b"x")
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    await timers.wait_for_earlier(9_000, 0.05)
+
+    assert loop.time() - began >= 0.04

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import redis
-
 from services.process import (
     Kept,
     MissingError,

@@ -84,9 +84,7 @@ class InRedis:
 
     def answer(self, effect: Any) -> Any:
         """Answer a question."""
-        return self._loop.run_until_complete(
-            self._coordinator.answer(self._execution_id, effect)
-        )
+        return self._loop.run_until_complete(self._coordinator.answer(self._execution_id, effect))
 
 
 def dumped(cells: MemoryCells) -> dict[tuple[str, str, str], Any]:

@@ -19,11 +19,14 @@ from weft.adapters.host.secrets import open_secrets
 from weft.adapters.postgres.opening import open_store
 from weft.adapters.postgres.store import PostgresStore
 from weft.adapters.rabbitmq.bus import RabbitBus
+from weft.adapters.rabbitmq.shelf import open_shelf
 from weft.adapters.rabbitmq.topology import QueueType, Topology
 from weft.adapters.redis.coordinator import RedisCoordinator
+from weft.adapters.redis.inspection import RedisInspector
 from weft.adapters.redis.opening import open_redis
 from weft.adapters.redis.timers import RedisTimers
 from weft.bootstrap.embedded import compile_source
+from weft.bootstrap.explaining import explain_on_cluster
 from weft.kernel.ids import fingerprint
 from weft.kernel.program import Program
 from weft.languages.graph.document import parse_definition
@@ -31,9 +34,12 @@ from weft.nodes.catalogue import builtin
 from weft.ports.journal import Definition
 from weft.ports.node import Catalogue
 from weft.runtime.activities import Activities
+from weft.runtime.explaining import Explanation
 from weft.runtime.master import Master, Starter
 from weft.runtime.payload_cache import PayloadCache
 from weft.runtime.programs import Programs
+from weft.runtime.queues import QUARANTINE
+from weft.runtime.releasing import QuarantineDesk
 from weft.runtime.scheduler import Scheduler
 from weft.runtime.services import Services
 from weft.runtime.worker import Worker
@@ -106,6 +112,19 @@ class Cluster:
         """Return what starts runs on these services."""
         return Starter(self.bus, self.store, self.store, HostClock(), HostChance())
 
+    @asynccontextmanager
+    async def quarantine(self) -> AsyncIterator[QuarantineDesk]:
+        """Open the quarantine; what nothing was decided about is back when the context is left."""
+        async with open_shelf(self.settings.rabbitmq_url, QUARANTINE) as shelf:
+            yield QuarantineDesk(shelf, self.bus, self.store, RedisInspector(self.redis))
+
+    async def explain(self, execution_id: str) -> Explanation | None:
+        """Return what a run waits for, or how it ended; None for a run that nobody knows."""
+        async with self.quarantine() as desk:
+            return await explain_on_cluster(
+                execution_id, self.store, RedisInspector(self.redis), desk, self._catalogue
+            )
+
     def _compile(self, definition: Definition) -> Program:
         return compile_source(definition.source, self._catalogue)
 
@@ -126,7 +145,8 @@ async def open_cluster(
     will not do.
     """
     async with AsyncExitStack() as stack:
-        bus = RabbitBus(settings.rabbitmq_url, topology=Topology(settings.queue_type))
+        topology = Topology(settings.queue_type)
+        bus = RabbitBus(settings.rabbitmq_url, topology=topology, log=HostLog())
         await bus.open()
         stack.push_async_callback(bus.close)
         await bus.declare()

@@ -31,6 +31,19 @@ def print_pretty(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
+def print_result(result: Result, *, as_json: bool) -> None:
+    """Write the result of a run to standard output: all of it, or the output if there is one."""
+    if as_json:
+        print_json(result)
+    elif result.status == "completed":
+        print_pretty(result.output)
+
+
+def exit_code(result: Result) -> int:
+    """Return what a command ends with that served one run to its end."""
+    return 0 if result.status == "completed" else 1
+
+
 def command(*words: str, database: Path) -> str:
     """Return a weft command that the reader can paste, on the same database."""
     where = () if database == DEFAULT_DATABASE else ("--db", str(database))
@@ -38,9 +51,12 @@ def command(*words: str, database: Path) -> str:
 
 
 def story(
-    result: Result, database: Path, *, document: Document | None = None, file: str = ""
+    result: Result, database: Path | None, *, document: Document | None = None, file: str = ""
 ) -> str:
-    """Return how a run ended: one line, or after a failure where, why and what to do next."""
+    """Return how a run ended: one line, or after a failure where, why and what to do next.
+
+    `database` is the file to look closer at, if the run is in one.
+    """
     word = "in" if result.status == "completed" else "after"
     head = f"{result.status} {word} {seconds(result.duration_ms)}: {result.execution_id}"
     if result.error is None:
@@ -49,9 +65,9 @@ def story(
     if result.error.node is not None:
         lines.append(f"  node   {_place(result.error.node, document, file)}")
     lines.append(f"  error  {result.error.message} [{result.error.code}]")
-    lines.append(
-        f"  look closer: {command('runs', 'show', result.execution_id, database=database)}"
-    )
+    if database is not None:
+        look = command("runs", "show", result.execution_id, database=database)
+        lines.append(f"  look closer: {look}")
     return "\n".join(lines)
 
 

@@ -11,11 +11,20 @@ from typing import Self
 import click
 
 from weft.bootstrap import Settings, configure_log
-from weft.cli.answers import how_to_go_on, print_json, print_pretty, say, story
+from weft.cli.answers import (
+    exit_code,
+    how_to_go_on,
+    print_json,
+    print_pretty,
+    print_result,
+    say,
+    story,
+)
 from weft.cli.events import EventLines
+from weft.cli.options import check_env_file
 from weft.cli.screens import Lines, Silent
 from weft.cli.serving import Begin, Screen, StoppedError, serve
-from weft.errors import InputError, Problem
+from weft.errors import Problem
 from weft.kernel.messages import NodeStatusMessage
 from weft.languages.graph.model import Document
 from weft.runtime.result import Result
@@ -54,8 +63,7 @@ class Invocation:
             raise click.UsageError(
                 "--json and --events - both want the standard output: give --events a file"
             )
-        if env_file is not None and not env_file.is_file():
-            raise InputError(f"--env-file {env_file}: there is no such file")
+        check_env_file(env_file)
         return cls(
             settings=Settings(database, slots, env_file, credential_store, key_file),
             as_json=as_json,
@@ -118,12 +126,10 @@ class Invocation:
 
     def answer_one(self, result: Result, document: Document | None, file: str = "") -> int:
         """Print the result of a run, and return the exit code it means."""
-        if self.as_json:
-            print_json(result)
-        elif result.status == "completed" and self.events != "-":
-            print_pretty(result.output)
+        if self.events != "-":
+            print_result(result, as_json=self.as_json)
         self._tell(result, document, file)
-        return 0 if result.status == "completed" else 1
+        return exit_code(result)
 
     def answer_all(self, results: Sequence[Result]) -> int:
         """Print the results of several runs, and return the exit code they mean together."""

@@ -4,6 +4,9 @@
     1    the run failed or was halted; a simulation found a fault
     2    wrong usage, unreadable file or input, unusable database
     3    a document is invalid
+    5    there is no such run
+    6    the time to wait for a run was over; the run goes on
+    7    a service of the cluster cannot be reached or will not do
     70   a bug in weft
     130  interrupted (143: asked to end)
     141  whoever read the output went away
@@ -36,6 +39,13 @@ _COMMANDS = {
     "validate": ("weft.cli.validate:validate", "Check documents and list every problem."),
     "resume": ("weft.cli.resume:resume", "Continue runs that were interrupted."),
     "runs": ("weft.cli.runs:runs", "List runs, or look closer at one."),
+    "submit": ("weft.cli.submit:submit", "Start a run on a cluster."),
+    "worker": ("weft.cli.worker:worker", "Execute the nodes of runs on a cluster."),
+    "scheduler": ("weft.cli.scheduler:scheduler", "Wake what waits on a cluster."),
+    "master": ("weft.cli.master:master", "Keep the history of runs on a cluster."),
+    "doctor": ("weft.cli.doctor:doctor", "Find what is wrong with the machine or a cluster."),
+    "explain": ("weft.cli.explain:explain", "Say what a run waits for."),
+    "quarantine": ("weft.cli.quarantine:quarantine", "Decide about messages put aside."),
     "graph": ("weft.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
     "nodes": ("weft.cli.nodes:nodes", "List the node types, or explain one."),
     "simulate": ("weft.cli.simulate:simulate", "Run workflows under crashes and duplicates."),

@@ -5,11 +5,14 @@ Every option has a twin in the environment, `WEFT_` and its name, used when the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from weft.errors import InputError
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
@@ -81,6 +84,41 @@ log_level = option(
     default=None,
     help="The least important log line to show.  [default: info; with --quiet: warning]",
 )
+
+
+def _identifier(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", value):
+        raise click.BadParameter("letters, digits, _ and - only, 128 at most")
+    return value
+
+
+_file = click.argument("file", type=click.Path(path_type=Path))
+_input = option(
+    "--input", "whole", metavar="JSON|@FILE|-", help="The input of the run.  [default: {}]"
+)
+_pairs = click.option(
+    "-i",
+    "pairs",
+    multiple=True,
+    metavar="KEY=TEXT|KEY:=JSON",
+    help="Set one key of the input; may be repeated.",
+)
+_execution_id = option(
+    "--id", "execution_id", callback=_identifier, help="The run's id; it must be new."
+)
+
+
+def check_env_file(file: Path | None) -> None:
+    """Raise InputError for an `--env-file` that is not there."""
+    if file is not None and not file.is_file():
+        raise InputError(f"--env-file {file}: there is no such file")
+
+
+def starting(command: F) -> F:
+    """Add what a command takes that starts a run: the file, the input and the id."""
+    for add in reversed((_file, _input, _pairs, _execution_id)):
+        command = add(command)
+    return command
 
 
 def serving(command: F) -> F:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli import options
-from weft.cli.options import examples, option
+from weft.cli.options import examples
 
 if TYPE_CHECKING:
     from weft.runtime.engine import Engine
-
-
-def _identifier(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", value):
-        raise click.BadParameter("letters, digits, _ and - only, 128 at most")
-    return value
 
 
 @click.command(
@@ -27,16 +20,7 @@ def _identifier(_: click.Context, __: click.Parameter, value: str | None) -> str
         "weft run order.yaml --input @order.json --json | jq .output",
     )
 )
-@click.argument("file", type=click.Path(path_type=Path))
-@option("--input", "whole", metavar="JSON|@FILE|-", help="The input of the run.  [default: {}]")
-@click.option(
-    "-i",
-    "pairs",
-    multiple=True,
-    metavar="KEY=TEXT|KEY:=JSON",
-    help="Set one key of the input; may be repeated.",
-)
-@option("--id", "execution_id", callback=_identifier, help="The run's id; it must be new.")
+@options.starting
 @options.serving
 def run(
     file: Path, whole: str | None, pairs: tuple[str, ...], execution_id: str | None, **served: Any

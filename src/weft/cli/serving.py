@@ -68,7 +68,7 @@ def serve(
     """Begin runs and return how each ended; StoppedError when a signal came first."""
     serving = _Serving(settings, begin, screen, events)
     try:
-        with asyncio.Runner(loop_factory=_new_loop) as runner:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
             return runner.run(serving.results())
     except KeyboardInterrupt:
         raise StoppedError(130, tuple(serving.seen)) from None
@@ -76,7 +76,8 @@ def serve(
         raise StoppedError(143, tuple(serving.seen)) from None
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Return the fastest event loop that is installed."""
     try:
         import uvloop
     except ImportError:  # an extra: everything works without, only slower

@@ -44,6 +44,9 @@ class Timers(Protocol):
         """Return when the next timer is due or the next lease runs out."""
         ...
 
-    async def wait_for_earlier(self, timeout_s: float) -> None:
-        """Return when a timer was set that is due before all others, or after the time given."""
+    async def wait_for_earlier(self, than_ms: int | None, timeout_s: float) -> None:
+        """Return when there is a timer due before `than_ms`, or after the time given.
+
+        Also one that was set while nobody was waiting yet.
+        """
         ...

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 
-from weft.kernel.messages import read_token
+from weft.errors import MessageError
+from weft.kernel.messages import decode_token
 from weft.ports.bus import Bus
 from weft.ports.clock import Clock
 from weft.ports.timers import Due, Timers
-from weft.runtime.queues import queue_of
+from weft.runtime.queues import EXECUTION, queue_of
 
 BATCH = 500
 LEASE_MS = 30_000
@@ -45,7 +46,11 @@ class Scheduler:
         return len(due)
 
     async def _send(self, timer: Due) -> None:
-        await self._bus.publish(queue_of(read_token(timer.body)), timer.body)
+        try:
+            queue = queue_of(decode_token(timer.body))
+        except MessageError:
+            queue = EXECUTION  # a worker will quarantine it; here it would hold up all the others
+        await self._bus.publish(queue, timer.body)
 
     async def _sleep(self) -> None:
         next_ms = await self._timers.next_due()
@@ -53,4 +58,4 @@ class Scheduler:
         if next_ms is not None:
             delay_s = min(delay_s, max(0, next_ms - self._clock.now_ms()) / 1000)
         if delay_s > 0:
-            await self._timers.wait_for_earlier(delay_s)
+            await self._timers.wait_for_earlier(next_ms, delay_s)

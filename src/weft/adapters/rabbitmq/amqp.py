@@ -84,7 +84,9 @@ class Channel:
         self._wire = wire
         self._waiting: set[asyncio.Future[Any]] = set()
         self.on_closed: Failing = lambda _: None
+        self._got: asyncio.Future[Any] | None = None
         wire.add_on_close_callback(self._closed)
+        wire.add_callback(self._empty, [pika.spec.Basic.GetEmpty], one_shot=False)
 
     @property
     def is_open(self) -> bool:
@@ -151,6 +153,26 @@ class Channel:
         answer = await self._ask(self._wire.basic_consume, queue, on_message)
         return str(answer.method.consumer_tag)
 
+    async def get(self, queue: str) -> tuple[int, bool, bytes] | None:
+        """Take one message (tag, redelivered, body) without a consumer; None when there is none.
+
+        One at a time.
+        """
+        answer: asyncio.Future[tuple[int, bool, bytes] | None]
+        answer = self._got = asyncio.get_running_loop().create_future()
+
+        def on_message(_: Any, method: Any, __: Any, body: bytes) -> None:
+            _resolve(answer, (method.delivery_tag, method.redelivered, body))
+
+        self._waiting.add(answer)
+        try:
+            self._wire.basic_get(queue, on_message)
+            return await answer
+        except AMQPError as gone:
+            raise LostError(str(gone) or "the channel is closed") from None
+        finally:
+            self._waiting.discard(answer)
+
     def stop_consuming(self, consumer: str) -> None:
         """End a consumer without waiting; what it was given stays its own."""
         self._wire.basic_cancel(consumer)
@@ -180,6 +202,10 @@ class Channel:
             return await answer
         finally:
             self._waiting.discard(answer)
+
+    def _empty(self, _: Any) -> None:
+        if self._got is not None:
+            _resolve(self._got, None)
 
     def _closed(self, _: Any, reason: BaseException) -> None:
         error: Exception

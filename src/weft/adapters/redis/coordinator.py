@@ -232,17 +232,25 @@ class RedisCoordinator:
         return None if standing is None else _completions.decode(standing)
 
     async def _forget(self, keys: Keys) -> None:
-        """Drop everything but the tombstone. That comes first: then no script writes any more."""
+        """Drop everything but the tombstone.
+
+        First nobody may write any more; last the completion goes. Whoever dies in between is
+        delivered again, still finds the completion to be its own, and does this once more.
+        """
         if not await self._redis.exists(keys.done):
             return
-        await self._redis.hdel(keys.done, "completion")
-        members: Any = await self._redis.smembers(keys.groups)
-        groups = [group.decode() for group in members]
+        marking: Any = self._redis.hset(keys.done, "forgetting", "1")
+        await marking
+        members: Any = self._redis.smembers(keys.groups)
+        groups = [group.decode() for group in await members]
         names = [name for group in {*groups, ""} for name in keys.whole(group)]
         for start in range(0, len(names), PAGE):
             await self._redis.unlink(*names[start : start + PAGE])
-        await self._redis.unlink(keys.groups)
-        await self._redis.expire(keys.done, TOMBSTONE_S)
+        async with self._redis.pipeline(transaction=True) as ending:
+            ending.unlink(keys.groups)
+            ending.hdel(keys.done, "completion", "forgetting")
+            ending.expire(keys.done, TOMBSTONE_S)
+            await ending.execute()
 
 
 _conforms: type[Coordinator] = RedisCoordinator

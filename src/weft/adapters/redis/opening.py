@@ -6,13 +6,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
 from redis.exceptions import AuthenticationError, RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from weft.errors import StorageError
 from weft.ports.outside import Log
 
 OLDEST = (7, 0)
 CONNECTIONS = 16
+RETRIES = 5
 
 
 async def open_redis(url: str, log: Log) -> Redis:
@@ -30,6 +35,9 @@ async def open_redis(url: str, log: Log) -> Redis:
             timeout=20,
             socket_timeout=10,
             socket_connect_timeout=5,
+            # Everything we ask may be asked again, so a server that restarts is only a delay.
+            retry=Retry(ExponentialBackoff(cap=1, base=0.05), RETRIES),
+            retry_on_error=[RedisConnectionError, RedisTimeoutError],
         )
         redis: Redis = Redis.from_pool(pool)
     except ValueError as problem:

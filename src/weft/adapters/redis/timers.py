@@ -39,7 +39,7 @@ class RedisTimers:
 
     async def cancel(self, execution_id: str, timer_id: str) -> None:
         """Forget a timer."""
-        await self._drop([f"{execution_id}{SEPARATOR}{timer_id}"])
+        await self.confirm([Due(timer_id, execution_id, b"")])
 
     async def cancel_all(self, execution_id: str) -> None:
         """Forget every timer of a run that has ended."""
@@ -61,6 +61,10 @@ class RedisTimers:
     async def confirm(self, timers: list[Due]) -> None:
         """The tokens are published: the timers are gone."""
         await self._drop([f"{one.execution_id}{SEPARATOR}{one.timer_id}" for one in timers])
+        async with self._redis.pipeline(transaction=False) as listing:
+            for one in timers:
+                listing.srem(Keys(one.execution_id).timers, one.timer_id)
+            await listing.execute()
 
     async def next_due(self) -> int | None:
         """Return when the next timer is due or the next lease runs out."""
@@ -70,14 +74,17 @@ class RedisTimers:
             times += [int(score) for _, score in first]
         return min(times, default=None)
 
-    async def wait_for_earlier(self, timeout_s: float) -> None:
-        """Return when a timer was set that is due before all others, or after the time given."""
+    async def wait_for_earlier(self, than_ms: int | None, timeout_s: float) -> None:
+        """Return when there is a timer due before `than_ms`, or after the time given."""
         async with self._redis.pubsub() as listener:
             await listener.subscribe(CHANNEL)
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout_s):
-                    async for message in listener.listen():
-                        if message["type"] == "message":
+                    # The first message says that we are subscribed. Only from then on no wake-up
+                    # is missed, so what was set before has to be looked for.
+                    async for _ in listener.listen():
+                        first_ms = await self.next_due()
+                        if first_ms is not None and (than_ms is None or first_ms < than_ms):
                             return
 
     async def _drop(self, names: list[str]) -> None:

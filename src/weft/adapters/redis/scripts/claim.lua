@@ -8,7 +8,7 @@
 -- returns  {"drop", why} | {"finish", depth} | {"run"} | {"run", recorded outcome}
 --
 -- key          type    meaning
--- run:done     hash    by, completion (absent once it is published)
+-- run:done     hash    by, completion (absent once the run is forgotten), forgetting (nobody may write)
 -- *:closed     hash    by, error: the scope is closed and its slot not yet filled
 -- scope:fate   hash    step -> tag US children: the outcome that is being followed
 -- scope:live   string  tokens alive in the scope (1 when absent)

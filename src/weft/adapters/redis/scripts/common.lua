@@ -10,8 +10,8 @@
 local US = '\31'
 
 local function over(by)
-  local done = redis.call('HMGET', KEYS[1], 'by', 'completion')
-  return done[1] and (not done[2] or (by and done[1] ~= by))
+  local done = redis.call('HMGET', KEYS[1], 'by', 'completion', 'forgetting')
+  return done[1] and (not done[2] or done[3] or (by and done[1] ~= by))
 end
 
 local function first(value) return string.match(value, '^([^' .. US .. ']*)') end

@@ -1,0 +1,228 @@
+"""A laboratory on the real services: a worker, a scheduler and a master in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pika
+
+from support.probe import Book, catalogue_with
+from weft.adapters.rabbitmq.topology import Topology
+from weft.bootstrap import now_ms
+from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
+from weft.kernel.messages import CompletionMessage, NodeStatusMessage, decode_completion
+from weft.languages.graph.document import parse_definition
+from weft.languages.graph.program import GraphProgram, compile_graph
+from weft.ports.journal import NodeRun
+from weft.ports.outside import Log
+from weft.runtime.master import Master
+from weft.runtime.queues import STATUS
+
+PATIENCE_S = 60
+LOOK_S = 0.01
+
+
+class Folding:
+    """A store that also remembers what was folded into it."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.statuses: list[NodeStatusMessage] = []
+        self.completions: list[CompletionMessage] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def fold(
+        self, statuses: Sequence[NodeStatusMessage], completions: Sequence[CompletionMessage]
+    ) -> None:
+        """Fold a batch, and remember it."""
+        await self._store.fold(statuses, completions)
+        self.statuses += statuses
+        self.completions += completions
+
+
+class Quiet:
+    """A log that nobody reads."""
+
+    def write(self, level: str, message: str, **fields: object) -> None:
+        """Drop the line."""
+
+
+_quiet: type[Log] = Quiet
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that is over."""
+
+    execution_id: str
+    message: CompletionMessage
+    context: dict[str, Any]
+    history: list[NodeRun]
+
+    @property
+    def status(self) -> str:
+        """How it ended."""
+        return self.message.status
+
+    def output(self, node: str) -> Any:
+        """Return what `node` left in the final context."""
+        return self.context.get(f"${node}")
+
+    def visits(self, node: str) -> int:
+        """Return how many visits of `node` came to a success."""
+        return sum(one.node_id == node and one.status == "success" for one in self.history)
+
+
+class Lab:
+    """One cluster, and everything that runs on it."""
+
+    def __init__(self, cluster: Cluster, book: Book) -> None:
+        self.cluster = cluster
+        self.book = book
+        self.folded = Folding(cluster.store)
+        self.ended: list[str] = []
+
+    @asynccontextmanager
+    async def processes(self) -> AsyncIterator[None]:
+        """Run a worker, a scheduler and a master until the context is left."""
+        worker = self.cluster.worker()
+        master = Master(self.cluster.bus, self.folded, Quiet())
+        async with self.running(worker.run(), self.cluster.scheduler().run(), master.run()):
+            yield
+        await worker.drain(5)
+
+    @asynccontextmanager
+    async def running(self, *works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+        """Run some processes until the context is left; none of them may end before."""
+        tasks = [asyncio.create_task(work) for work in works]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [asyncio.CancelledError] * len(works) == [type(one) for one in results]
+
+    def program(self, document: dict[str, Any]) -> GraphProgram:
+        """Return a compiled document."""
+        return compile_graph(parse_definition(document), self.cluster._catalogue)
+
+    async def start(self, document: dict[str, Any], given: Any = None) -> str:
+        """Start a run and return its id."""
+        program = self.program(document)
+        return await self.cluster.starter().start(program, program.document.source, given)
+
+    async def finish(self, execution_id: str) -> Ended:
+        """Wait until a run has ended and left nothing behind, and return it."""
+        store = self.cluster.store
+        self.ended.append(execution_id)
+
+        async def over() -> bool:
+            execution = await store.execution(execution_id)
+            return execution is not None and execution.completion is not None
+
+        await until(over)
+        await until(self.tidy)
+        execution = await store.execution(execution_id)
+        assert execution is not None
+        assert execution.completion is not None
+        message = decode_completion(execution.completion)
+        context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
+        for name, ref in message.context_refs.items():
+            context[name] = msgspec.json.decode(await store.get(execution_id, ref))
+        history = await store.node_runs(execution_id)
+        visits = [(one.token_id, one.node_id) for one in history]
+        assert len(visits) == len(set(visits)), "a visit is recorded once"
+        return Ended(execution_id, message, context, history)
+
+    async def run(self, document: dict[str, Any], given: Any = None) -> Ended:
+        """Run a document to its end."""
+        return await self.finish(await self.start(document, given))
+
+    async def tidy(self) -> bool:
+        """Whether Redis holds nothing but the tombstones of the runs that ended."""
+        return await self.keys() == {f"exec:{{{run}}}:done" for run in self.ended}
+
+    async def keys(self) -> set[str]:
+        """Return every key in Redis."""
+        return {key.decode() for key in await self.cluster.redis.keys("*")}
+
+
+@asynccontextmanager
+async def idle_laboratory(rabbitmq: str, redis: str, postgres: str) -> AsyncIterator[Lab]:
+    """Open a cluster on which nothing runs yet."""
+    book = Book(now_ms, lambda: None)
+    settings = ClusterSettings(rabbitmq, redis, postgres)
+    async with open_cluster(settings, catalogue=catalogue_with(book)) as cluster:
+        yield Lab(cluster, book)
+
+
+@asynccontextmanager
+async def laboratory(rabbitmq: str, redis: str, postgres: str) -> AsyncIterator[Lab]:
+    """Open a cluster with processes on it; when it is closed, no queue may hold a message."""
+    async with idle_laboratory(rabbitmq, redis, postgres) as lab:
+        async with lab.processes():
+            yield lab
+            await until(lambda: _empty(rabbitmq))
+        assert await lab.tidy(), await lab.keys()
+    # Only now is nothing in anybody's hands: what was not acknowledged is back in its queue. News
+    # that the master was about to write is for the next master.
+    assert {} == {name: count for name, count in held(rabbitmq).items() if name != STATUS}
+    completions = [one.execution_id for one in lab.folded.completions]
+    assert sorted(lab.ended) == sorted(completions), "one completion for each run"
+
+
+async def _empty(url: str) -> bool:
+    return held(url) == {}
+
+
+def held(url: str) -> dict[str, int]:
+    """Return how many messages wait in each queue that is not empty."""
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        channel = connection.channel()
+        counts = {
+            queue.name: channel.queue_declare(queue.name, passive=True).method.message_count
+            for queue in Topology().queues()
+        }
+    finally:
+        connection.close()
+    return {name: count for name, count in counts.items() if count}
+
+
+def publish(url: str, queue: str, *bodies: bytes) -> None:
+    """Put messages into a queue with a bare client."""
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        channel = connection.channel()
+        for body in bodies:
+            channel.basic_publish("", queue, body)
+    finally:
+        connection.close()
+
+
+def take(url: str, queue: str) -> list[bytes]:
+    """Take every message out of a queue with a bare client."""
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        channel = connection.channel()
+        bodies = []
+        while (got := channel.basic_get(queue, auto_ack=True))[0] is not None:
+            bodies.append(got[2])
+    finally:
+        connection.close()
+    return bodies
+
+
+async def until(happened: Callable[[], Any]) -> None:
+    """Return when something has happened; it fails when that takes far too long."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await happened():
+            await asyncio.sleep(LOOK_S)

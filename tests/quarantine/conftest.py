@@ -1,0 +1,49 @@
+"""The command on a cluster of its own, and what lies in its quarantine."""
+
+import base64
+import json
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from distributed.lab import publish
+from weft.cli.main import main
+from weft.runtime.queues import QUARANTINE
+
+
+@pytest.fixture
+def weft(tmp_path, monkeypatch, capfd, rabbitmq_url, redis_url, postgres_url):
+    """A command on the cluster, in this process."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("WEFT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("WEFT_RABBITMQ_URL", rabbitmq_url)
+    monkeypatch.setenv("WEFT_REDIS_URL", redis_url)
+    monkeypatch.setenv("WEFT_POSTGRES_URL", postgres_url)
+
+    def run(*words):
+        with pytest.raises(SystemExit) as ending:
+            main([str(word) for word in words])
+        out, err = capfd.readouterr()
+        return SimpleNamespace(code=ending.value.code, out=out, err=err)
+
+    return run
+
+
+@pytest.fixture
+def aside(weft, rabbitmq_url):
+    """Put messages into quarantine, each `(run, reason, body)`."""
+    assert 0 == weft("quarantine", "ls").code  # makes the queues
+
+    def put(*messages):
+        for run, reason, body in messages:
+            kept = {
+                "reason": reason,
+                "at": "2030-01-01T00:00:00.000Z",
+                "execution_id": run,
+                "body": base64.b64encode(body).decode(),
+            }
+            publish(rabbitmq_url, QUARANTINE, json.dumps(kept).encode())
+
+    return put
