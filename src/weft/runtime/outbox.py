@@ -30,6 +30,7 @@ class Outbox:
     def report(self, status: NodeStatusMessage) -> asyncio.Future[None]:
         """Send a status; the future is done when the broker has it."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.add_done_callback(_noticed)
         self._waiting.append((status, done))
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
@@ -56,3 +57,9 @@ class Outbox:
             for _, done in batch:
                 if not done.done():
                     done.set_result(None)
+
+
+def _noticed(done: asyncio.Future[None]) -> None:
+    """Take note of a failure that nobody waits for: what is reported next is waited for."""
+    if not done.cancelled():
+        done.exception()
