@@ -214,7 +214,7 @@ async def test_a_retry_says_when_and_after_which_error(lab):
 
     async def recorded():
         found = await lab.cluster.explain(run)
-        return found.waits and "after" in found.waits[0].text
+        return found.waits and "after attempt 1" in found.waits[0].text
 
     await until(recorded)
     found = await lab.cluster.explain(run)

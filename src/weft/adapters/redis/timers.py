@@ -7,7 +7,6 @@ so it can sleep until the next one instead of looking again and again.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 from redis.asyncio import Redis
@@ -75,17 +74,23 @@ class RedisTimers:
         return min(times, default=None)
 
     async def wait_for_earlier(self, than_ms: int | None, timeout_s: float) -> None:
-        """Return when there is a timer due before `than_ms`, or after the time given."""
+        """Return when there is a timer due before `than_ms`, or after the time given.
+
+        The time limit is the read's own: to cancel a command half-way may lose its connection.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + timeout_s
         async with self._redis.pubsub() as listener:
             await listener.subscribe(CHANNEL)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    # The first message says that we are subscribed. Only from then on no wake-up
-                    # is missed, so what was set before has to be looked for.
-                    async for _ in listener.listen():
-                        first_ms = await self.next_due()
-                        if first_ms is not None and (than_ms is None or first_ms < than_ms):
-                            return
+            while (left_s := until - clock()) > 0:
+                # The first message says that we are subscribed. Only from then on no wake-up is
+                # missed, so what was set before has to be looked for.
+                message = await listener.get_message(timeout=left_s)
+                if message is None:
+                    continue
+                first_ms = await self.next_due()
+                if first_ms is not None and (than_ms is None or first_ms < than_ms):
+                    return
 
     async def _drop(self, names: list[str]) -> None:
         for start in range(0, len(names), PAGE):
