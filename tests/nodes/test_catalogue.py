@@ -100,7 +100,6 @@ def test_expressions_and_credentials_are_declared():
         ("merge", {"wait_mode": "wait_for_n"}, "needs `n`"),
         ("merge", {"n": 2}, "`n` has no meaning with `wait_mode: wait_for_all`"),
         ("merge", {"timeout": 0}, "> 0"),
-        ("wait", {}, "needs `amount`"),
         ("wait", {"amount": -1}, ">= 0"),
         ("wait", {"amount": float("nan")}, ">= 0"),
         ("wait", {"amount": float("inf")}, "longer than 100 years"),

@@ -124,7 +124,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     resume: Literal["time_interval", "until"] = "time_interval"
-    amount: Annotated[float, Meta(ge=0)] | None = None
+    amount: Annotated[float, Meta(ge=0)] = 1
     unit: Literal["seconds", "minutes", "hours", "days"] = "seconds"
     until: str | None = None
 
@@ -135,8 +135,6 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 raise ValueError("`resume: until` needs `until`, an ISO 8601 date and time")
             _check_date(self.until)
             return
-        if self.amount is None:
-            raise ValueError("`resume: time_interval` needs `amount`, how many units to wait")
         if self.amount * _SECONDS_IN[self.unit] > _LONGEST_WAIT_S:
             raise ValueError(f"`amount`: {self.amount:g} {self.unit} is longer than 100 years")
 
