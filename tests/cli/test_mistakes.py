@@ -69,7 +69,8 @@ def test_files_that_cannot_be_documents_are_exit_code_2(quick: Weft, here: Path)
 
 def test_an_invalid_document_lists_every_problem_and_starts_nothing(quick: Weft, here: Path):
     (here / "bad.yaml").write_text(
-        "nodes:\n  - {id: a, type: htpp}\n  - {id: b, type: wait, parameters: {amount: -1}}\nedges: [{src: a, dst: c}]\n"
+        "nodes:\n  - {id: a, type: htpp}\n  - {id: b, type: wait, parameters: {amount: -1}}\n"
+        "edges: [{src: a, dst: c}]\n"
     )
 
     done = quick("run", "bad.yaml")
