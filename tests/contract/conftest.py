@@ -1,8 +1,10 @@
-"""A journal for a test, and one that many small runs of a property share."""
+"""A store or a journal for a test, and one that many small runs of a property share."""
 
 import pytest
 
+from weft.adapters.embedded import store as sqlite
 from weft.adapters.embedded.journal import SqliteJournal
+from weft.adapters.postgres import opening as postgres
 
 
 @pytest.fixture
@@ -19,3 +21,31 @@ def quick_journal(tmp_path_factory):
     one._writer.execute("PRAGMA synchronous = OFF")
     yield one
     one.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """A file or a database for this test alone."""
+    if request.param == "sqlite":
+        return tmp_path / "store.db"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+async def opener(place):
+    """Return what opens the store of this test, as often as it is asked."""
+    opened = []
+
+    async def another():
+        kind = postgres if isinstance(place, str) else sqlite
+        opened.append(await kind.open_store(place))
+        return opened[-1]
+
+    yield another
+    for one in opened:
+        await one.close()
+
+
+@pytest.fixture
+async def store(opener):
+    return await opener()

@@ -18,6 +18,7 @@ from kernel.builders import (
 )
 from support.coordinators import InMemory, InSqlite
 from weft.kernel.effects import (
+    Begin,
     Close,
     DiscardMerge,
     DiscardSplit,
@@ -25,7 +26,9 @@ from weft.kernel.effects import (
     Forget,
     Overdue,
     Record,
+    Restore,
     Skip,
+    Supersede,
     Values,
 )
 from weft.kernel.lineage import scope_of
@@ -92,6 +95,9 @@ def questions():
         ),
         st.builds(Close, by=names, unit=names, message=endings),
         st.just(Forget()),
+        st.just(Begin()),
+        st.builds(Restore, scope=scopes, token_id=names, outcome=data),
+        st.just(Supersede()),
     )
     return asked.map(lambda one: ("answer", one))
 

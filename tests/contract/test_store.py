@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from support.ledger import completion, execution, status
 from weft.adapters.embedded import store as sqlite
 from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.postgres import opening as postgres
 from weft.adapters.postgres.store import PRUNED_AT_ONCE
 from weft.errors import InputError, MessageError, StorageError
 from weft.kernel.context import Ref
@@ -45,34 +44,6 @@ def ended(message, ended_ms=9_000, **fields):
 
 async def visits(store, name="x1"):
     return [(run.token_id, run.node_id, run.status) for run in await store.node_runs(name)]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    """A file or a database for this test alone."""
-    if request.param == "sqlite":
-        return tmp_path / "store.db"
-    return request.getfixturevalue("postgres_url")
-
-
-@pytest.fixture
-async def opener(place):
-    """Return what opens the store of this test, as often as it is asked."""
-    opened = []
-
-    async def another():
-        kind = postgres if isinstance(place, str) else sqlite
-        opened.append(await kind.open_store(place))
-        return opened[-1]
-
-    yield another
-    for one in opened:
-        await one.close()
-
-
-@pytest.fixture
-async def store(opener):
-    return await opener()
 
 
 # -- definitions and runs ------------------------------------------------------------------------
@@ -433,3 +404,74 @@ async def test_a_store_that_is_damaged_while_open_says_so(tmp_path):
 
     assert [] == await store.executions()
     await store.close()
+
+
+# -- runs that can be begun again ------------------------------------------------------------------
+
+
+async def test_the_tokens_a_run_began_with_are_kept_and_the_first_stand(store):
+    await store.begin(execution(), b"[1]")
+    assert not await store.begin(execution(), b"[2]")
+
+    assert b"[1]" == await store.start_of("x1")
+    assert b"" == await store.start_of("unknown")
+
+
+async def test_a_run_that_was_only_seen_gets_its_tokens_when_it_is_begun(store):
+    await store.fold([status()], [])
+    assert b"" == await store.start_of("x1")
+    await store.begin(execution(), b"[1]")
+
+    assert b"[1]" == await store.start_of("x1")
+
+
+async def test_the_next_generation_is_taken_once(opener):
+    stores = [await opener(), await opener()]
+    await stores[0].begin(execution())
+
+    answers = await asyncio.gather(*(one.regenerate("x1", 0, 7_000) for one in stores * 3))
+
+    assert 1 == sum(answers)
+    assert 1 == (await stores[0].execution("x1")).generation
+    assert [1] == [one.generation for one in await stores[0].executions()]
+    assert not await stores[0].regenerate("x1", 0, 7_000)
+    assert await stores[0].regenerate("x1", 1, 7_000)
+
+
+async def test_a_run_that_ended_or_is_unknown_has_no_next_generation(store):
+    await store.fold([], [completion()])
+
+    assert not await store.regenerate("x1", 0, 7_000)
+    assert not await store.regenerate("unknown", 0, 7_000)
+
+
+async def test_a_run_is_silent_since_the_last_message_that_spoke_of_it(store):
+    await store.begin(execution(started_ms=1_000))
+    assert [("x1", 1_000)] == await silent(store, 60_000)
+    assert [] == await silent(store, 1_000)
+
+    await store.fold([status(at_ms=40_000)], [])
+    assert [("x1", 40_000)] == await silent(store, 60_000)
+    assert [] == await silent(store, 40_000)
+
+    await store.fold([status("t2", at_ms=20_000)], [])
+    assert [("x1", 40_000)] == await silent(store, 60_000)
+
+    await store.regenerate("x1", 0, 55_000)
+    assert [("x1", 55_000)] == await silent(store, 60_000)
+
+    await store.fold([], [completion()])
+    assert [] == await silent(store, 60_000)
+
+
+async def test_silent_runs_come_in_pages_by_their_ids(store):
+    for name in ("b", "a", "c"):
+        await store.begin(execution(name))
+
+    assert ["a", "b"] == [name for name, _ in await silent(store, 60_000, limit=2)]
+    assert ["c"] == [name for name, _ in await silent(store, 60_000, after="b", limit=2)]
+
+
+async def silent(store, before_ms, **page):
+    found = await store.quiet(before_ms, **page)
+    return [(one.execution.execution_id, one.heard_ms) for one in found]

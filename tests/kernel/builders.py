@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from weft.kernel.cells import MemoryCells
 from weft.kernel.coordination import Coordination
-from weft.kernel.effects import Abort, Arrive, Fill, Leave, Scatter, TryOpen
+from weft.kernel.effects import Abort, Arrive, Begin, Fill, Leave, Scatter, TryOpen
 from weft.kernel.lineage import scope_of
 from weft.kernel.messages import CompletionMessage, NodeExecutionMessage, item_frame
 
@@ -21,8 +21,11 @@ START = NodeExecutionMessage(
 )
 
 
-def coordination():
-    return Coordination(MemoryCells())
+def coordination(cells=None):
+    """Return the coordination of a run that has begun."""
+    run = Coordination(MemoryCells() if cells is None else cells)
+    run.answer(Begin())
+    return run
 
 
 def token(name="t", **fields):

@@ -16,7 +16,6 @@ from kernel.builders import (
 )
 from weft.kernel.cells import MemoryCells
 from weft.kernel.claims import Run
-from weft.kernel.coordination import Coordination
 from weft.kernel.effects import (
     Close,
     Closed,
@@ -67,7 +66,7 @@ def test_a_failing_attempt_cannot_end_the_run_when_another_attempt_went_on():
 
 def test_of_a_forgotten_run_only_the_tombstone_is_kept():
     cells = MemoryCells()
-    run = Coordination(cells)
+    run = coordination(cells)
     run.answer(scatter())
     run.claim(token("i", lineage_stack=item("s", 0)))
     run.answer(Close(by="t", message=completion()))
@@ -117,10 +116,10 @@ NAMELESS = {
 @pytest.mark.parametrize(("ask", "answer"), SLOW.values(), ids=SLOW)
 def test_after_the_end_a_worker_that_was_slow_to_notice_changes_nothing(ask, answer):
     cells = MemoryCells()
-    run = Coordination(cells)
+    run = coordination(cells)
     run.answer(Close(by="t", message=completion()))
     assert answer == run.answer(ask)
-    assert ["done"] == list(cells._groups[""])
+    assert ["born", "done"] == list(cells._groups[""])
     assert [""] == list(cells.groups())
 
 
@@ -130,7 +129,7 @@ EVERYTHING = SLOW | NAMELESS
 @pytest.mark.parametrize(("ask", "answer"), EVERYTHING.values(), ids=EVERYTHING)
 def test_after_the_end_was_published_nobody_changes_anything(ask, answer):
     cells = MemoryCells()
-    run = Coordination(cells)
+    run = coordination(cells)
     run.answer(Close(by="slow", message=completion()))
     run.answer(Forget())
     assert answer == run.answer(ask)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.errors import MessageError
-from weft.kernel.json import MAX_DEPTH, decode, depth_of, encode, join_array
+from weft.kernel.json import MAX_DEPTH, decode, depth_of, encode, join_array, too_deep
 
 WHOLE = st.integers(-(10**30), 10**30)
 SCALARS = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False)
@@ -101,3 +101,29 @@ def test_depth_is_how_deeply_brackets_nest(value):
 
 def test_brackets_and_quotes_inside_text_are_not_depth():
     assert 1 == depth_of(rb'["[[{\"[[", "\\", "]"]')
+
+
+WRAPPINGS = (
+    b"[%s]",
+    b'{"k[": %s}',
+    b'[[], {}, %s, "]]"]',
+    rb'["\\", "\"[", %s]',
+    b"[[[]], %s, [[[]]]]",
+)
+
+
+@given(
+    st.sampled_from((300, 497, 498, 499, 500, 501, 502, 700)),
+    st.lists(st.sampled_from(WRAPPINGS), min_size=1, max_size=5),
+)
+def test_too_deep_is_deeper_than_the_limit_however_it_is_wrapped(depth, wrappings):
+    data = b"1"
+    for level in range(depth):
+        data = wrappings[level % len(wrappings)] % data
+
+    assert (depth_of(data) > MAX_DEPTH) == too_deep(data)
+
+
+@pytest.mark.parametrize("data", [b"[" * 600, b'{"a":' * 600], ids=["arrays", "objects"])
+def test_brackets_that_never_close_are_too_deep(data):
+    assert too_deep(data)

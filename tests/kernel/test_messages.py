@@ -132,15 +132,11 @@ def test_every_token_survives_the_wire(sent):
 
 
 def test_fields_at_their_default_are_not_sent():
-    assert {"workflow_id", "execution_id", "current_node", "accumulated_context"} == set(
-        decode(
-            encode_message(
-                NodeExecutionMessage(
-                    workflow_id="w", execution_id="x", current_node="n", accumulated_context={}
-                )
-            )
-        )
+    sent = NodeExecutionMessage(
+        workflow_id="w", execution_id="x", current_node="n", accumulated_context={}
     )
+    required = {"workflow_id", "execution_id", "current_node", "accumulated_context"}
+    assert required | {"schema_version"} == set(decode(encode_message(sent)))
 
 
 def test_a_status_always_says_output_and_error_as_rfc_001_wants():
@@ -164,6 +160,7 @@ def test_a_completion_has_every_field_of_rfc_001():
         "final_context",
         "completed_at",
         "total_duration_ms",
+        "schema_version",
     } == set(decode(encode_message(completion())))
 
 
@@ -266,7 +263,7 @@ def test_a_message_over_the_size_limit_is_refused_unread():
 
 def test_a_message_over_the_size_limit_is_not_sent_either():
     large = token(accumulated_context={"$a": Raw(b'"' + b"x" * MAX_BYTES + b'"')})
-    with pytest.raises(MessageError, match=r"for x1 exceeds 10485760 bytes"):
+    with pytest.raises(MessageError, match=r"of x1 exceeds 10485760 bytes"):
         encode_message(large)
 
 

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from kernel.builders import abort, coordination, fill, item, leave, scatter, token
 from weft.kernel.cells import MemoryCells
-from weft.kernel.coordination import Coordination
 from weft.kernel.effects import Aborted, Closed, Filed, Open
 
 
@@ -159,7 +158,7 @@ def test_a_filled_slot_drops_everything_about_its_item():
     The memory of a huge fan-out is bounded by what is in flight.
     """
     cells = MemoryCells()
-    run, at = Coordination(cells), item("s", 0)
+    run, at = coordination(cells), item("s", 0)
     run.answer(scatter())
     run.claim(token("i", lineage_stack=at))
     run.answer(leave("i", at))
@@ -169,7 +168,7 @@ def test_a_filled_slot_drops_everything_about_its_item():
 
 def test_with_an_item_go_the_barriers_of_the_splits_inside_it():
     cells = MemoryCells()
-    run, at = Coordination(cells), item("s", 0)
+    run, at = coordination(cells), item("s", 0)
     run.answer(scatter())
     run.answer(scatter("inner", outside=at))
     run.answer(scatter("innermost", outside=item("inner", 1, outside=at)))

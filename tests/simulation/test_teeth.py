@@ -10,8 +10,9 @@ import pytest
 
 from weft.kernel import flow
 from weft.kernel.claims import CLOSED, DUPLICATE, Finish, Run
-from weft.kernel.coordination import Coordination
-from weft.kernel.effects import Fill, Skip
+from weft.kernel.coordination import LIFE, Coordination
+from weft.kernel.effects import Fill, Skip, Supersede
+from weft.kernel.lineage import ROOT
 from weft.languages.graph import paths
 from weft.nodes.catalogue import builtin
 from weft.simulation.checking import BrokenError
@@ -94,6 +95,34 @@ class CountsAtTheEnd(Coordination):
         self._cells.put(scope, "fate", unit, (tag, siblings))
 
 
+class StartsAnywhere(Coordination):
+    """The lost-state rule: a token that finds no state makes one."""
+
+    def claim(self, token):
+        if self._cells.get(ROOT, "done", "") is None:
+            self._cells.put(ROOT, "born", "", 1)
+        return super().claim(token)
+
+
+class AnswersTheDead(Coordination):
+    """The lost-state rule: whoever outlived the state still gets answers."""
+
+    def answer(self, effect):
+        if not isinstance(effect, LIFE) and self._cells.get(ROOT, "done", "") is None:
+            self._cells.put(ROOT, "born", "", 1)
+        return super().answer(effect)
+
+
+class NeverSupersedes(Coordination):
+    """The generation rule: a state that was replaced goes on as if nothing had happened."""
+
+    def supersede(self, ask: Supersede):
+        for group in self._cells.groups():
+            self._cells.drop(group)
+
+    _methods: ClassVar = {**Coordination._methods, Supersede: supersede}
+
+
 MUTANTS = [
     ClaimsEveryCopy,
     ForgetsFates,
@@ -101,6 +130,9 @@ MUTANTS = [
     NothingDies,
     ForgetsClosers,
     CountsAtTheEnd,
+    StartsAnywhere,
+    AnswersTheDead,
+    NeverSupersedes,
 ]
 
 

@@ -14,6 +14,7 @@ from weft.adapters.redis.coordinator import RedisCoordinator
 from weft.kernel.cells import MemoryCells
 from weft.kernel.claims import Verdict
 from weft.kernel.coordination import Coordination
+from weft.kernel.effects import Begin
 from weft.kernel.messages import Token
 from weft.ports.journal import Batch
 from weft.runtime.cells import JournaledCells
@@ -27,6 +28,7 @@ class InMemory:
     def __init__(self) -> None:
         self._cells = MemoryCells()
         self._coordination = Coordination(self._cells)
+        self.answer(Begin())
 
     def claim(self, token: Token) -> Verdict:
         """Claim a token."""
@@ -48,6 +50,7 @@ class InSqlite:
     def __init__(self, journal: SqliteJournal, execution_id: str) -> None:
         self._journal = journal
         self._execution_id = execution_id
+        self.answer(Begin())
 
     def claim(self, token: Token) -> Verdict:
         """Claim a token."""
@@ -76,6 +79,7 @@ class InRedis:
         self._loop = loop
         self._coordinator = RedisCoordinator(redis)
         self._execution_id = execution_id
+        self.answer(Begin())
 
     def claim(self, token: Token) -> Verdict:
         """Claim a token."""

@@ -22,7 +22,7 @@ from weft.kernel.program import Activity
 from weft.languages.graph.document import parse, parse_definition
 from weft.languages.graph.program import GraphProgram, compile_graph
 from weft.ports.journal import Definition, NodeRun
-from weft.ports.outside import HttpAnswer, HttpRequest, MailServer, OutsideError
+from weft.ports.outside import Http, HttpAnswer, HttpRequest, MailServer, OutsideError
 from weft.runtime.activities import Activities
 from weft.runtime.engine import Engine
 from weft.runtime.turn import News
@@ -142,6 +142,7 @@ class Lab:
         self.chance = FixedChance()
         self.log = ListLog()
         self.secrets = NamedSecrets()
+        self.http: Http = NoNetwork()
         self.book = Book(self.clock.now_ms, self.clock.stir)
         self.catalogue = catalogue_with(self.book)
         self.news: list[News] = []
@@ -162,7 +163,7 @@ class Lab:
         engine = Engine(
             journal,
             self._compiled,
-            CountedActivities(NoNetwork(), NoMail(), self.log, self.secrets, running),
+            CountedActivities(self.http, NoMail(), self.log, self.secrets, running),
             self.clock,
             self.chance,
             self.log,

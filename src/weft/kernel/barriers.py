@@ -124,7 +124,10 @@ class Barriers:
         if head is None or head.discarded or head.verdict != "opened":
             return None
         values = self._cells.all(ask.split, "value")
-        return [values[str(index)] for index in range(len(values))]
+        names = [str(index) for index in range(head.total)]
+        if any(name not in values for name in names):
+            return None  # a forged message filled a slot that there is not
+        return [values[name] for name in names]
 
     def overdue(self, ask: Overdue) -> bytes | None:
         """Close a barrier that took too long, unless it opened first."""

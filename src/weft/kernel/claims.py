@@ -21,10 +21,16 @@ class Finish(msgspec.Struct, frozen=True):
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """Claim verdict: acknowledge and do nothing. `why`: closed, superseded, duplicate, settled."""
+    """Claim verdict: acknowledge and do nothing.
+
+    `why`: closed, superseded, duplicate, settled, or lost: the run's state is gone, and whoever
+    finds that out repairs the run from its history.
+    """
 
     why: str
 
 
 Verdict = Run | Finish | Drop
-CLOSED, SUPERSEDED, DUPLICATE, SETTLED = map(Drop, ("closed", "superseded", "duplicate", "settled"))
+CLOSED, SUPERSEDED, DUPLICATE, SETTLED, LOST = map(
+    Drop, ("closed", "superseded", "duplicate", "settled", "lost")
+)

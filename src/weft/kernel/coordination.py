@@ -29,6 +29,7 @@ The state of one run is a set of *cells*, grouped so that a group can be dropped
     slot      index          (by, start, count)              barrier
     value     index          value bytes                     barrier
     done      -              (by, completion bytes or None)  run
+    born      -              1                               run: without it, the state was lost
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ import msgspec
 
 from weft.kernel.claims import (
     DUPLICATE,
+    LOST,
     SETTLED,
     SUPERSEDED,
     Run,
@@ -49,6 +51,7 @@ from weft.kernel.effects import (
     Abort,
     Arrive,
     Asks,
+    Begin,
     Close,
     DiscardMerge,
     DiscardSplit,
@@ -61,8 +64,10 @@ from weft.kernel.effects import (
     Overdue,
     R,
     Record,
+    Restore,
     Scatter,
     Skip,
+    Supersede,
     Superseded,
     TryOpen,
     Values,
@@ -72,6 +77,10 @@ from weft.kernel.merges import Merges
 from weft.kernel.messages import CompletionMessage, Token, encode_message
 
 _completions = msgspec.json.Decoder(CompletionMessage)
+
+LIFE = (Begin, Restore, Supersede, Close, Forget)
+"""What is about the life of the state itself: each of them knows what a run that ended may do."""
+SUPERSEDER = "superseded"
 
 
 class Coordination(Merges):
@@ -85,6 +94,8 @@ class Coordination(Merges):
         if closed is not None:
             return closed
         cells, scope = self._cells, token.scope
+        if cells.get(ROOT, "born", "") is None:
+            return LOST
         fate = cells.get(scope, "fate", token.parent)
         if fate is None:
             self._settle(scope, token.parent, token.outcome, token.siblings)
@@ -129,6 +140,30 @@ class Coordination(Merges):
             self._cells.drop(group)
         self._cells.put(ROOT, "done", "", (done[0], None))
 
+    # -- its beginning, and another one when the state was lost ----------------------------------
+
+    def begin(self, _: Begin) -> None:
+        """Let the run begin."""
+        if self._cells.get(ROOT, "done", "") is None:
+            self._cells.put(ROOT, "born", "", 1)
+
+    def restore(self, ask: Restore) -> None:
+        """Put an outcome on record that history knows; what is on record stands."""
+        if self._cells.get(ROOT, "done", "") is not None:
+            return
+        if self._cells.get(ask.scope, "record", ask.token_id) is None:
+            self._cells.put(ask.scope, "record", ask.token_id, ask.outcome)
+
+    def supersede(self, _: Supersede) -> CompletionMessage | None:
+        """Close a state for good, unless the run has ended in it."""
+        done = self._cells.get(ROOT, "done", "")
+        if done is not None and done[1] is not None:
+            return _completions.decode(done[1])
+        if done is None:
+            self._cells.put(ROOT, "done", "", (SUPERSEDER, None))
+        self.forget(Forget())
+        return None
+
     # -- by name -------------------------------------------------------------------------------
 
     def answer(self, effect: Asks[R]) -> R:
@@ -136,7 +171,12 @@ class Coordination(Merges):
 
         After the run has ended only the message that ended it still gets answers, and after the
         end is published nobody does: a worker that was slow to notice must not write new state.
+        Nor may one that outlived the run's state: half a state would let the run end too early.
         """
+        if isinstance(effect, LIFE):
+            return cast(R, self._methods[type(effect)](self, effect))
+        if self._cells.get(ROOT, "born", "") is None:
+            return cast(R, self._over(effect))
         done = self._cells.get(ROOT, "done", "")
         if done is not None and (done[1] is None or done[0] != getattr(effect, "by", done[0])):
             return cast(R, self._over(effect))
@@ -174,4 +214,7 @@ class Coordination(Merges):
         DiscardMerge: Merges.discard_merge,
         Close: close,
         Forget: forget,
+        Begin: begin,
+        Restore: restore,
+        Supersede: supersede,
     }

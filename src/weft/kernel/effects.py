@@ -280,6 +280,25 @@ class Forget(Asks[None], frozen=True, kw_only=True):
     """The completion is published: drop everything about the run but that it ended."""
 
 
+class Begin(Asks[None], frozen=True, kw_only=True):
+    """The run may begin: from now on its tokens find a state. Without effect on one that ended."""
+
+
+class Restore(Asks[None], frozen=True, kw_only=True):
+    """History knows what a token came to: let whoever executes it again follow that."""
+
+    scope: str
+    token_id: str
+    outcome: bytes
+
+
+class Supersede(Asks[CompletionMessage | None], frozen=True, kw_only=True):
+    """This state will be replaced: let nobody write to it, and drop it.
+
+    The completion, and nothing dropped, if the run has ended and perhaps nobody was told.
+    """
+
+
 class Items(Asks[list[Raw]], frozen=True, kw_only=True):
     """Ask the payload store for elements of a stored array."""
 

@@ -18,6 +18,10 @@ _decoder = msgspec.json.Decoder()
 
 NULL = Raw(b"null")
 
+_FLAT = 12
+_SAME = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
 
 def encode(value: Any) -> Raw:
     """Return `value` as JSON bytes, or raise MessageError saying why it is not JSON."""
@@ -35,8 +39,19 @@ def encode(value: Any) -> Raw:
 
 
 def too_deep(data: bytes) -> bool:
-    """Return whether JSON bytes nest deeper than is allowed; few brackets are never too deep."""
-    return data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth_of(data) > MAX_DEPTH
+    """Return whether JSON bytes nest deeper than is allowed.
+
+    Few brackets are never too deep. Of many, those in text are left out and then the innermost
+    pairs dropped, a level at a time: most data is flat, so little is left to count one by one.
+    """
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return False
+    if b"\\" in data:
+        data = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    brackets = b"".join(data.split(b'"')[::2]).translate(_SAME, _NO_BRACKETS)
+    for _ in range(_FLAT):
+        brackets = brackets.replace(b"[]", b"")
+    return depth_of(brackets) > MAX_DEPTH - _FLAT
 
 
 def decode(data: bytes | Raw) -> Any:

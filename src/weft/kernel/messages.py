@@ -3,19 +3,22 @@
 Everything beyond the RFCs is optional, so that a producer who knows only them can start a run with
 a plain NodeExecutionMessage. Decoding is lazy: the definition and every context entry stay bytes
 until something needs them. What does not decode, or breaks a limit, raises MessageError: repeating
-it can never help, so it goes to quarantine.
+it can never help, so it goes to quarantine. What is of a later version raises NewerMessageError:
+`envelope.py` has the rule by which versions live side by side.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw
 
-from weft.errors import MessageError
+from weft.errors import MessageError, NewerMessageError
 from weft.kernel.context import Context, Ref
+from weft.kernel.envelope import SCHEMA_VERSION, version_of, with_unknown
 from weft.kernel.ids import derive
 from weft.kernel.json import MAX_DEPTH, too_deep
 from weft.kernel.lineage import Frame, Lineage, scope_of
@@ -26,12 +29,19 @@ from weft.kernel.schema import published
 MAX_BYTES = 10 * 1024 * 1024
 """RFC 001 section 11.1: the largest message."""
 MAX_LINEAGE = 64
+MAX_POINTER = 1024
+"""In bytes: a task of a tree is named by its place in the document."""
 IDENTIFIER = r"^[a-zA-Z0-9_-]+$"
 _identifier = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
-Signal = Literal["", "resume", "timeout", "page"]
+Signal = Literal["", "resume", "timeout", "page", "probe"]
 Status = Literal["running", "success", "failed", "waiting"]
-Ending = Literal["completed", "failed", "halted"]
+Ending = Literal["completed", "failed", "halted", "cancelled"]
+
+
+def run_of(execution_id: str, generation: int) -> str:
+    """Return the name of one generation of a run's state."""
+    return f"{execution_id}~{generation}" if generation else execution_id
 
 
 class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,6 +86,15 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     """How often handling this message failed for reasons outside its node."""
     traceparent: str = ""
     priority: int = 0
+    generation: int = 0
+    """How often the run's state was rebuilt before: tokens of an earlier state are void."""
+    schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
+    """Always present. A message of a later one is left to a process that knows it."""
+
+    @property
+    def run(self) -> str:
+        """Return the name of the run's state: each generation has its own."""
+        return run_of(self.execution_id, self.generation)
 
     @property
     def scope(self) -> str:
@@ -118,6 +137,7 @@ class NodeStatusMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     progress: Progress | None = None
     details: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
+    schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
 
 
 class CompletionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -134,6 +154,7 @@ class CompletionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     failed_node: str = ""
     output_nodes: tuple[str, ...] = ()
     """The nodes at which the run ended: their outputs are its output."""
+    schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
 
 
 Message = NodeExecutionMessage | NodeStatusMessage | CompletionMessage
@@ -146,9 +167,9 @@ def encode_message(message: Message) -> bytes:
     """Return the wire form, no larger than a message may be."""
     data = _encoder.encode(message)
     if len(data) > MAX_BYTES:
-        raise MessageError(
-            f"message of {len(data)} bytes for {message.execution_id} exceeds {MAX_BYTES} bytes"
-        )
+        node = getattr(message, "current_node", "") or getattr(message, "node_id", "")
+        place = f"node {node!r} of {message.execution_id}" if node else message.execution_id
+        raise MessageError(f"message of {len(data)} bytes for {place} exceeds {MAX_BYTES} bytes")
     return data
 
 
@@ -161,9 +182,51 @@ def decode_token(data: bytes) -> Token:
     try:
         token = _tokens.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise MessageError(f"not a NodeExecutionMessage: {problem}") from None
+        raise _unread("NodeExecutionMessage", data, problem) from None
+    if token.schema_version != SCHEMA_VERSION:
+        token = msgspec.structs.replace(token, schema_version=_known(token.schema_version))
     _check(token)
     return token if token.token_id else _named(token)
+
+
+def encode_again(token: Token, came_as: bytes) -> bytes:
+    """Return the wire form of a token that came as `came_as` and is sent once more.
+
+    What only a later release understands of it is kept.
+    """
+    return with_unknown(encode_message(token), came_as, Token.__struct_fields__)
+
+
+def _known(version: int) -> int:
+    """Return the version that a message of an earlier one is read as: this one."""
+    if version > SCHEMA_VERSION:
+        raise NewerMessageError(
+            f"schema_version {version} is of a newer weft, this one knows {SCHEMA_VERSION}"
+        )
+    return SCHEMA_VERSION
+
+
+def _unread(what: str, data: bytes, problem: Exception) -> MessageError:
+    """Return why a message cannot be read: it is of a later version, or it is none at all."""
+    try:
+        _known(version_of(data))
+    except NewerMessageError as newer:
+        return newer
+    return MessageError(f"not a {what}: {problem}")
+
+
+def encode_tokens(tokens: Sequence[Token]) -> bytes:
+    """Return the tokens a run begins with as one JSON array."""
+    return b"[" + b",".join(map(encode_message, tokens)) + b"]"
+
+
+def decode_tokens(data: bytes) -> list[Token]:
+    """Return the tokens of `encode_tokens`; MessageError for anything else."""
+    try:
+        messages = msgspec.json.decode(data, type=list[Raw])
+    except msgspec.DecodeError as problem:
+        raise MessageError(f"not an array of NodeExecutionMessages: {problem}") from None
+    return [decode_token(bytes(one)) for one in messages]
 
 
 class _StatusOnTheWire(NodeStatusMessage, frozen=True, kw_only=True):
@@ -181,12 +244,13 @@ def decode_statuses(data: bytes) -> list[NodeStatusMessage]:
     try:
         found = _statuses.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise MessageError(f"not a NodeStatusMessage: {problem}") from None
+        raise _unread("NodeStatusMessage", data, problem) from None
     return [_status(one) for one in (found if isinstance(found, list) else [found])]
 
 
 def _status(read: _StatusOnTheWire) -> NodeStatusMessage:
     fields = {name: getattr(read, name) for name in NodeStatusMessage.__struct_fields__}
+    fields["schema_version"] = _known(read.schema_version)
     if read.status != "success":
         fields["output"] = None
     return NodeStatusMessage(**fields)
@@ -195,9 +259,11 @@ def _status(read: _StatusOnTheWire) -> NodeStatusMessage:
 def decode_completion(data: bytes) -> CompletionMessage:
     """Return the completion in `data`, or raise MessageError."""
     try:
-        return _completions.decode(data)
+        message = _completions.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise MessageError(f"not a CompletionMessage: {problem}") from None
+        raise _unread("CompletionMessage", data, problem) from None
+    _known(message.schema_version)
+    return message
 
 
 def read_token(data: bytes) -> Token:
@@ -212,9 +278,17 @@ def check_identifier(what: str, value: str) -> None:
         raise MessageError(f"{what} {shown} must match {IDENTIFIER}, with 128 characters at most")
 
 
+def _check_node(value: str) -> None:
+    """Raise MessageError unless `value` can name a node: by an id, or by a JSON pointer."""
+    pointer = value.startswith("/") and len(value.encode("utf-8", "replace")) <= MAX_POINTER
+    if not pointer:
+        check_identifier("current_node", value)
+
+
 def _check(token: Token) -> None:
-    for name in ("workflow_id", "execution_id", "current_node"):
+    for name in ("workflow_id", "execution_id"):
         check_identifier(name, getattr(token, name))
+    _check_node(token.current_node)
     if len(token.lineage_stack) > MAX_LINEAGE:
         raise MessageError(f"lineage_stack is deeper than {MAX_LINEAGE} splits")
     for name in token.accumulated_context:

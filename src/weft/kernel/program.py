@@ -8,7 +8,7 @@ The worker's pipeline is the same for every language:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -18,6 +18,8 @@ from weft.kernel.effects import Judgement
 from weft.kernel.messages import Token
 from weft.kernel.outcome import Outcome
 
+RunsIn = Literal["loop", "thread", "process"]
+
 
 class Activity(msgspec.Struct, frozen=True):
     """Work that touches the world: the worker runs it and settles what came of it."""
@@ -26,6 +28,11 @@ class Activity(msgspec.Struct, frozen=True):
     """The node, ready to run: its parameters are resolved and typed."""
     credential: str | None
     timeout_s: float | None
+    runs_in: RunsIn = "loop"
+    memory_mb: int | None = None
+    """How much memory a node in a process of its own may take."""
+    secrets: tuple[str, ...] = ()
+    """Further credentials, which the node asks for by name."""
 
 
 class Program(Protocol):
@@ -51,6 +58,10 @@ class Program(Protocol):
 
     def input_of(self, token: Token) -> str:
         """Return the context entry that is the token's `$input`."""
+        ...
+
+    def type_of(self, token: Token) -> str:
+        """Return the type of the token's node: one of few, for people and for statistics."""
         ...
 
     def outside(self, token: Token) -> bool:

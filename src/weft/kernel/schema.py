@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 _IDENTIFIER = {"pattern": "^[a-zA-Z0-9_-]+$", "maxLength": 128}
+_NODE = {"pattern": "^([a-zA-Z0-9_-]{1,128}|/.*)$", "maxLength": 1024}
 _ENTRIES = {"propertyNames": {"pattern": "^\\$"}}
 _MOMENT = {"format": "date-time"}
 
 LIMITS: dict[str, dict[str, Any]] = {
     "workflow_id": _IDENTIFIER,
     "execution_id": _IDENTIFIER,
-    "current_node": _IDENTIFIER,
-    "node_id": _IDENTIFIER,
+    "current_node": _NODE,
+    "node_id": _NODE,
     "accumulated_context": _ENTRIES,
     "final_context": _ENTRIES,
     "lineage_stack": {"maxItems": 64},
@@ -26,12 +27,13 @@ LIMITS: dict[str, dict[str, Any]] = {
     "completed_at": _MOMENT,
     "duration_ms": {"minimum": 0},
     "total_duration_ms": {"minimum": 0},
+    "schema_version": {"minimum": 1},
 }
 
 MEANINGS = {
     "workflow_id": "The workflow definition.",
     "execution_id": "The run.",
-    "current_node": "The node to execute.",
+    "current_node": "The node to execute: its id, or the JSON pointer of a task.",
     "node_id": "The node this is about.",
     "accumulated_context": "What every node before this one put out, by `$<node id>`.",
     "workflow_definition": "The definition itself. May be left out when definition_ref names it.",
@@ -56,6 +58,8 @@ MEANINGS = {
     "trouble": "How often handling the message failed for reasons outside its node.",
     "traceparent": "W3C Trace Context.",
     "priority": "Higher is sooner.",
+    "generation": "How often the run's state was rebuilt before this message was made.",
+    "schema_version": "The version of the message. Absent: it says only what every version reads.",
     "status": "What happened.",
     "output": "What the node put out, any JSON value. Null unless the status is success.",
     "error": "Why it failed. Null unless it did.",

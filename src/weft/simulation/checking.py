@@ -25,7 +25,7 @@ def check_invariants(world: World) -> None:
     seen = world.witness
     if not seen.completions:
         raise BrokenError(f"the run is stuck; left behind: {leftovers(world)}")
-    endings = {msgspec.json.encode(message) for message in seen.completions}
+    endings = {msgspec.json.encode(message) for message in seen.completions[: seen.counted]}
     if len(endings) != 1:
         raise BrokenError(f"the run ended {len(endings)} times: {sorted(endings)}")
     for parent, outcomes in seen.followed.items():
@@ -38,13 +38,14 @@ def check_invariants(world: World) -> None:
 
 def leftovers(world: World) -> list[str]:
     """Return what is still there although the run is over."""
-    cells = [
-        f"{group or 'run'}/{kind}"
-        for group in world.cells.groups()
+    left = [
+        f"{run}: {group or 'run'}/{kind}"
+        for run, (cells, _) in world.states.items()
+        for group in cells.groups()
         for kind in KINDS
-        if world.cells.all(group, kind)
+        if cells.all(group, kind)
     ]
-    return cells + [f"timer {timer}" for timer in world.timers]
+    return left + [f"timer {timer}" for timer in world.timers]
 
 
 def check_windows(world: World, windows: dict[str, int]) -> None:

@@ -22,6 +22,7 @@ from weft.simulation.checking import (
 )
 from weft.simulation.generate import Plan, generate
 from weft.simulation.reference import Reference
+from weft.simulation.ruin import RuinedWorld
 from weft.simulation.tasks import Task, task_error, task_output
 from weft.simulation.world import BRUTAL, CALM, HARSH, Behave, Faults, Witness, World
 
@@ -71,11 +72,15 @@ def try_seed(seed: int, catalogue: Catalogue, rules: Rules = Coordination) -> Tr
     reference = Reference(plan, program.document)
     expected = reference.run(given) if plan.ordered else None
     steps = crashes = 0
-    for name, faults in ("calm", CALM), ("harsh", HARSH), ("brutal", BRUTAL):
-        world = World(program, behaviour(plan), seed * 7 + 1, faults, rules)
+    worlds = {
+        name: World(program, behaviour(plan), seed * 7 + 1, faults, rules)
+        for name, faults in (("calm", CALM), ("harsh", HARSH), ("brutal", BRUTAL))
+    }
+    worlds["ruined"] = RuinedWorld(program, behaviour(plan), seed * 7 + 1, rules)
+    for name, world in worlds.items():
         try:
             witness = judged(world, program, given)
-            if expected is not None and not reference.tied:
+            if expected is not None and witness.comparable and not reference.tied:
                 check_result(witness.completions[0], expected)
         except AssertionError as problem:
             repeat = f"repeat with: ./weft simulate --seed {seed}"

@@ -23,6 +23,7 @@ from weft.kernel.context import Ref
 from weft.kernel.coordination import Coordination
 from weft.kernel.effects import (
     Asks,
+    Begin,
     CancelTimer,
     Complete,
     Effect,
@@ -81,6 +82,10 @@ class Witness:
     verdicts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     steps: int = 0
     crashes: int = 0
+    counted: int | None = None
+    """How many of the completions must be the same one; None: all of them."""
+    comparable: bool = True
+    """Whether the result must be that of the reference."""
 
 
 class World:
@@ -98,8 +103,9 @@ class World:
         self.behave = behave
         self.faults = faults
         self.dice = Random(seed)  # noqa: S311  (a simulation wants a reproducible generator)
-        self.cells = MemoryCells()
-        self.coordination = coordination(self.cells)
+        self.rules = coordination
+        self.states: dict[str, tuple[MemoryCells, Coordination]] = {}
+        self.start: list[Token] = []
         self.queue: list[bytes] = []
         self.timers: dict[str, tuple[int, Token]] = {}
         self.payloads: dict[str, Raw] = {}
@@ -117,14 +123,29 @@ class World:
         )
         for payload in payloads:
             self.payloads[payload.ref.hash] = payload.body
+        self.start = tokens
+        self.state(tokens[0].run).answer(Begin())
         for token in tokens:
             self._publish(token)
+        self._until_rest()
+        return self.witness
+
+    def state(self, run: str) -> Coordination:
+        """Return the coordination of one state of the run; one that nobody began is empty."""
+        return self._state(run)[1]
+
+    def _state(self, run: str) -> tuple[MemoryCells, Coordination]:
+        if run not in self.states:
+            cells = MemoryCells()
+            self.states[run] = cells, self.rules(cells)
+        return self.states[run]
+
+    def _until_rest(self) -> None:
         while self.queue or self.active or self.timers:
             self.witness.steps += 1
             if self.witness.steps > MAX_STEPS:
                 raise AssertionError("the world does not come to rest")
             self._turn()
-        return self.witness
 
     def _turn(self) -> None:
         """Let one thing happen: a delivery, one effect of one worker, or the next timer."""
@@ -173,71 +194,81 @@ class World:
     # -- a worker: it may die at every yield ----------------------------------------------------
 
     def _handle(self, token: Token) -> Iterator[None]:
-        verdict = self.coordination.claim(token)
+        verdict = self.state(token.run).claim(token)
         self.witness.verdicts[verdict.why if isinstance(verdict, Drop) else "run"] += 1
         yield
         doing = consider(self.program, token, verdict, self.reader, self.now_ms)
         if isinstance(doing, Nothing):
             return
-        self.witness.followed[token.parent].add(token.outcome)
+        self.witness.followed[f"{token.run} {token.parent}"].add(token.outcome)
         if isinstance(doing, Activity):
-            self.witness.executions[token.token_id] += 1
+            self._execute(token)
             doing = self.behave(token, doing, self.dice)
             yield
         judgement = doing if isinstance(doing, Iterator) else self._settle(token, doing)
-        yield from self._perform(judgement)
+        yield from self._perform(token, judgement)
+
+    def _execute(self, token: Token) -> None:
+        self.witness.executions[token.token_id] += 1
 
     def _settle(self, token: Token, outcome: Any) -> Judgement[None]:
         return self.program.settle(token, sound(outcome), now_ms=self.now_ms, dice=0.0)
 
-    def _perform(self, judgement: Judgement[None]) -> Iterator[None]:
+    def _perform(self, by: Token, judgement: Judgement[None]) -> Iterator[None]:
         answer: Any = None
         while True:
             try:
                 effect = judgement.send(answer)
             except StopIteration:
                 return
-            answer = self._do(effect)
+            answer = self._do(by, effect)
             yield
 
-    def _do(self, effect: Effect) -> Any:
+    def _do(self, by: Token, effect: Effect) -> Any:
         match effect:
             case Publish(token):
-                self._watch(token)
-                self._publish(token)
+                sent = msgspec.structs.replace(token, generation=by.generation)
+                self._watch(sent)
+                self._publish(sent)
             case SetTimer(token, due_ms):
-                self.timers.setdefault(token.token_id, (due_ms, token))
+                sent = msgspec.structs.replace(token, generation=by.generation)
+                self.timers.setdefault(f"{by.run} {token.token_id}", (due_ms, sent))
             case CancelTimer(token_id):
-                self.timers.pop(token_id, None)
+                self.timers.pop(f"{by.run} {token_id}", None)
             case Store(payload):
                 self.payloads[payload.ref.hash] = payload.body
             case Complete(message):
                 self.witness.completions.append(message)
-                self.timers = {
-                    key: timer
-                    for key, timer in self.timers.items()
-                    if timer[1].execution_id != message.execution_id
-                }
+                self._cancel_all(by.run)
             case Load():
                 return self.payloads[effect.ref.hash]
             case Items():
                 return self.reader.items("exec", effect.ref, effect.start, effect.count)
-            case Report() | Log():
+            case Report():
+                self._report(effect)
+            case Log():
                 pass
             case Asks():
-                return self.coordination.answer(effect)
+                return self.state(by.run).answer(effect)
             case _:
                 assert_never(effect)
         return None
+
+    def _cancel_all(self, run: str) -> None:
+        self.timers = {key: timer for key, timer in self.timers.items() if timer[1].run != run}
+
+    def _report(self, report: Report) -> None:
+        """Nobody listens here."""
 
     def _watch(self, token: Token) -> None:
         """Note how many items of a split are in flight when one is sent."""
         if token.outcome != "item":
             return
         frame = token.lineage_stack[-1]
-        self.witness.windows[frame.split_token].add(frame.item_index)
-        head = self.cells.get(frame.split_token, "head", "")
+        split = f"{token.run} {frame.split_token}"
+        self.witness.windows[split].add(frame.item_index)
+        head = self._state(token.run)[0].get(frame.split_token, "head", "")
         filled = head[4] if head else frame.total_items
-        flying = len(self.witness.windows[frame.split_token]) - filled
-        _, widest = self.witness.widest.get(frame.split_token, ("", 0))
-        self.witness.widest[frame.split_token] = (frame.split_node_id, max(widest, flying))
+        flying = len(self.witness.windows[split]) - filled
+        _, widest = self.witness.widest.get(split, ("", 0))
+        self.witness.widest[split] = (frame.split_node_id, max(widest, flying))
