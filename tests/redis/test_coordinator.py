@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from contract.test_coordination_differential import LINEAGES, claims, questions
-from kernel.builders import completion, item, leave, scatter, token
+from kernel.builders import completion, fill, item, leave, scatter, token
 from support.coordinators import InMemory, InRedis
 from weft.kernel.claims import CLOSED, Finish, Run
-from weft.kernel.effects import Close, Forget
+from weft.kernel.effects import Close, Forget, Values
 from weft.kernel.lineage import scope_of
 
 LINEAGE_OF = {scope_of(lineage): lineage for lineage in LINEAGES}
@@ -32,6 +32,8 @@ def server(redis_url):
 def gone(memory, effect):
     """Is the scope of the question closed? Then no honest worker asks, and no answer matters."""
     lineage = LINEAGE_OF.get(getattr(effect, "scope", ""), ())
+    if getattr(effect, "split", "") == "z":
+        lineage = item("s", 1)  # where the inner split is, as `questions` has it
     return bool(lineage) and memory._coordination._closed(lineage, "nobody") is not None
 
 
@@ -100,7 +102,7 @@ def test_more_questions_at_once_than_fit_one_round_trip_are_all_answered(server)
 
     async def ask():
         coordinator = run._coordinator
-        tokens = [token(f"t{n}", parent=f"p{n}") for n in range(1_200)]
+        tokens = [token(f"t{n}", parent=f"p{n}", execution_id="many") for n in range(1_200)]
         return await asyncio.gather(*map(coordinator.claim, tokens))
 
     verdicts = loop.run_until_complete(ask())
@@ -119,3 +121,55 @@ def test_keys_of_a_living_run_never_expire(server):
 
     assert keys
     assert {-1} == {loop.run_until_complete(redis.ttl(key)) for key in keys}
+
+
+def test_an_item_that_is_over_takes_the_splits_inside_it_out_of_the_run(server):
+    """
+    Or else a run would keep a name for each of a hundred thousand inner splits until it ends.
+    """
+    loop, redis = server
+    run = InRedis(loop, redis, "nested")
+    run.claim(token("t"))
+    run.answer(scatter("s", total=2))
+    run.claim(token("i", lineage_stack=item("s", 0)))
+    run.answer(scatter("inner", total=1, outside=item("s", 0)))
+    assert b"inner" in loop.run_until_complete(redis.smembers("exec:{nested}:groups"))
+
+    run.answer(fill(0, by="i"))
+
+    assert {b"", b"s"} == loop.run_until_complete(redis.smembers("exec:{nested}:groups"))
+
+
+def test_a_run_with_thousands_of_scopes_is_forgotten_without_a_giant_answer(server):
+    loop, redis = server
+    run = InRedis(loop, redis, "wide")
+    run.claim(token("t"))
+    run.answer(scatter("s", total=2_500, window=2_500))
+
+    async def claim_items():
+        lineages = [item("s", index, 2_500) for index in range(2_500)]
+        tokens = [
+            token(f"i{n}", parent=f"p{n}", lineage_stack=one, execution_id="wide")
+            for n, one in enumerate(lineages)
+        ]
+        await asyncio.gather(*map(run._coordinator.claim, tokens))
+
+    loop.run_until_complete(claim_items())
+    run.answer(Close(by="t", unit="t", message=completion()))
+
+    run.answer(Forget())
+
+    assert [b"exec:{wide}:done"] == loop.run_until_complete(redis.keys("*"))
+
+
+@pytest.mark.parametrize("size", [3, 40_000])
+def test_the_values_of_a_barrier_are_read_in_pages_and_in_order(server, size):
+    loop, redis = server
+    run = InRedis(loop, redis, "values")
+    run.claim(token("t"))
+    run.answer(scatter("s", total=180, window=180))
+    expected = [bytes([65 + index % 26]) * size for index in range(180)]
+    for index, value in enumerate(expected):
+        run.answer(fill(index, value=value))
+
+    assert expected == run.answer(Values(split="s"))

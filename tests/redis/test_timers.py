@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from weft.adapters.redis.timers import RedisTimers
+from weft.adapters.redis.timers import CLAIM_BYTES, RedisTimers
 from weft.ports.timers import Due
 
 
@@ -110,3 +110,36 @@ async def test_timers_that_are_later_let_it_sleep(timers):
     await timers.wait_for_earlier(9_000, 0.05)
 
     assert loop.time() - began >= 0.04
+
+
+async def test_a_claim_takes_no_more_bytes_than_it_may_and_one_timer_at_least(timers):
+    half = b"x" * (CLAIM_BYTES // 2)
+    for name, body in (("a", half), ("b", half), ("c", b"y"), ("huge", 3 * half), ("last", b"z")):
+        await timers.set("run", name, 10, body)
+
+    claims = [[one.timer_id for one in await timers.claim_due(10, 500, 100)] for _ in range(5)]
+
+    assert [["a", "b"], ["c"], ["huge"], ["last"], []] == claims
+
+
+async def test_what_a_claim_had_no_room_for_keeps_its_lease(timers):
+    large = b"x" * CLAIM_BYTES
+    for name in ("a", "b"):
+        await timers.set("run", name, 10, large)
+        assert 1 == len(await timers.claim_due(10, 500, 1))
+
+    claims = [[one.timer_id for one in await timers.claim_due(510, 500, 100)] for _ in range(3)]
+
+    assert [["a"], ["b"], []] == claims
+
+
+async def test_a_run_with_thousands_of_timers_is_cancelled_to_the_last(timers, redis):
+    names = [f"t{n}" for n in range(2_500)]
+    await asyncio.gather(*(timers.set("ended", name, 10, b"x") for name in names))
+    await timers.set("other", "t0", 10, b"x")
+
+    await timers.cancel_all("ended")
+
+    assert ["other"] == [due.execution_id for due in await timers.claim_due(10, 1, 10)]
+    assert [] == await redis.keys("exec:{ended}:*")
+    assert 1 == await redis.hlen("scheduler:payloads")

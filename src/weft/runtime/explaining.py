@@ -6,7 +6,7 @@ knows, it says that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -15,12 +15,25 @@ from weft.kernel.lineage import describe
 from weft.kernel.messages import decode_completion
 from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError
+from weft.ports.holding import Trouble
 from weft.ports.inspection import Alarm, Barrier, Scope, Snapshot
 from weft.ports.journal import Execution, NodeRun
+from weft.runtime.in_hand import Grip, grasp, grip_of, troubles, without_troubles
+from weft.runtime.queues import RETRIES
 from weft.runtime.whereabouts import Layout, Place, Whereabouts, item_lineage
 
 Kind = Literal[
-    "quarantine", "split", "merge", "timer", "limit", "work", "queue", "closing", "unknown", "lost"
+    "quarantine",
+    "split",
+    "merge",
+    "timer",
+    "limit",
+    "work",
+    "trouble",
+    "queue",
+    "closing",
+    "unknown",
+    "lost",
 ]
 SHOWN = 5
 RECENT = 3
@@ -53,6 +66,9 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     item: str = ""
     """Where it is: `users[5] > orders[2]`, or "" outside all splits."""
     due_at: str = ""
+    """When a timer is due, or when a lease runs out."""
+    worker: str = ""
+    """Who has it, if that is known."""
     done: int | None = None
     total: int | None = None
     missing: tuple[str, ...] = ()
@@ -125,6 +141,7 @@ _NAMES: dict[Kind, str] = {
     "timer": "a time to come",
     "limit": "a time limit",
     "work": "nodes at work",
+    "trouble": "a message to be tried again",
     "queue": "workers to take what is queued",
     "closing": "its last steps to be written",
     "unknown": "tokens that cannot be named",
@@ -132,7 +149,12 @@ _NAMES: dict[Kind, str] = {
 }
 
 
-_ENDINGS = {"completed": "it has completed", "failed": "it failed", "halted": "it was halted"}
+_ENDINGS = {
+    "completed": "it has completed",
+    "failed": "it failed",
+    "halted": "it was halted",
+    "cancelled": "it was cancelled",
+}
 
 
 def _ending(run: Execution) -> str:
@@ -161,7 +183,9 @@ def _waits(facts: Facts) -> Iterator[Wait]:
         yield from _merges(scope, describe(where.lineages.get(scope.name, ())), facts.layout)
     for alarm in snapshot.alarms:
         yield _timer(alarm, facts)
-    yield from _tokens(where.tokens(), facts)
+    coming = troubles(snapshot)
+    yield from _troubles(coming)
+    yield from _tokens(without_troubles(where.tokens(), coming), facts)
     for scope in snapshot.scopes:
         if scope.closed:
             item = describe(where.lineages.get(scope.name, ()))
@@ -180,7 +204,7 @@ def _nothing(facts: Facts) -> Iterator[Wait]:
     """Say what it means that nobody holds anything of a run that has not ended."""
     snapshot = facts.snapshot
     held = snapshot.scopes or snapshot.alarms or snapshot.barriers or snapshot.queued
-    if held or snapshot.unreadable:
+    if held or snapshot.unreadable or snapshot.notes:
         return
     if facts.node_runs:
         text = (
@@ -275,16 +299,29 @@ def _timer(alarm: Alarm, facts: Facts) -> Wait:
     )
 
 
-def _tokens(places: list[Place], facts: Facts) -> Iterator[Wait]:
+def _troubles(coming: Mapping[str, Trouble]) -> Iterator[Wait]:
+    for token_id, one in coming.items():
+        at = to_iso(one.due_ms)
+        text = (
+            f"node {_place(one.node, one.item)}: its message is tried again at {at}, after failure"
+            f" {one.failures} of {len(RETRIES)} outside the node: {one.reason}"
+        )
+        yield Wait(
+            kind="trouble", text=text, node=one.node, item=one.item, due_at=at, tokens=(token_id,)
+        )
+
+
+def _tokens(places: Iterable[Place], facts: Facts) -> Iterator[Wait]:
     """Yield one sentence for all tokens that are at the same node in the same state."""
     ended = {one.token_id: one for one in facts.node_runs}
-    together: dict[tuple[str, str], list[Place]] = {}
+    together: dict[tuple[str, str, Grip | None], list[Place]] = {}
     for one in places:
         run = ended.get(one.token_id) if one.token_id else None
         node = one.node or (run.node_id if run is not None else "")
         state = "followed" if run is not None and one.state == "claimed" else one.state
-        together.setdefault((state, node), []).append(one)
-    for (stands, node), group in together.items():
+        grip = grip_of(one, facts.snapshot) if state == "claimed" else None
+        together.setdefault((state, node, grip), []).append(one)
+    for (stands, node, grip), group in together.items():
         items = tuple(dict.fromkeys(describe(one.lineage) for one in group if one.lineage))
         ids = tuple(one.token_id for one in group if one.token_id)
         many = sum(one.many for one in group)
@@ -292,11 +329,14 @@ def _tokens(places: list[Place], facts: Facts) -> Iterator[Wait]:
         if not node and ids:
             what += f" ({_list(ids)})"
         what += f" at {_list(items)}" if items else ""
+        held = grasp(grip, ids, facts.snapshot, facts.now_ms) if grip else None
         yield Wait(
             kind=_KINDS[stands],
-            text=f"{what}: {_STATES[stands]}",
+            text=f"{what}: {held.text if held else _STATES[stands]}",
             node=node,
             item=items[0] if len(items) == 1 else "",
+            due_at=to_iso(held.until_ms) if held and held.until_ms is not None else "",
+            worker=grip.worker if grip else "",
             missing=items if len(items) > 1 else (),
             tokens=ids,
         )

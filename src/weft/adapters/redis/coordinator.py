@@ -16,11 +16,13 @@ from redis.asyncio import Redis
 from weft.adapters.redis.keys import SCOPE_KINDS, Keys
 from weft.adapters.redis.scripting import Caller
 from weft.kernel.claims import Drop, Finish, Run, Verdict
+from weft.kernel.coordination import SUPERSEDER
 from weft.kernel.effects import (
     Abort,
     Aborted,
     Arrive,
     Asks,
+    Begin,
     Close,
     Closed,
     DiscardMerge,
@@ -36,10 +38,12 @@ from weft.kernel.effects import (
     Overdue,
     Pending,
     Record,
+    Restore,
     Scatter,
     Skip,
     Slot,
     Stands,
+    Supersede,
     Superseded,
     TryOpen,
     Values,
@@ -49,7 +53,11 @@ from weft.kernel.messages import CompletionMessage, Token, encode_message
 from weft.ports.coordinator import Coordinator
 
 TOMBSTONE_S = 86_400
-PAGE = 1_000
+FIRST_PAGE, PAGE, PAGE_BYTES = 50, 1_000, 1_048_576
+"""A page of slots: at first a few, then as many as make about so many bytes."""
+
+_MORE = 2
+"""The answer of `forget.lua` that leaves the rest to its caller."""
 
 _completions = msgspec.json.Decoder(CompletionMessage)
 
@@ -57,19 +65,21 @@ _completions = msgspec.json.Decoder(CompletionMessage)
 class RedisCoordinator:
     """The coordinator of any number of runs."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, *, worker: str = "") -> None:
+        """Coordinate for `worker`: a claim notes that it holds the token (`holding.py`)."""
         self._redis = redis
         self._caller = Caller(redis)
+        self._worker = worker
 
     async def claim(self, token: Token) -> Verdict:
         """Say whether the bearer of `token` may execute it."""
-        keys, scope = Keys(token.execution_id), token.scope
+        keys, scope = Keys(token.run), token.scope
         names = [keys.done, *keys.of(scope, "fate", "live", "owner", "record"), keys.groups]
         about = (token.token_id, token.publish_id, token.parent, token.outcome, token.siblings)
         answer = await self._caller.call(
             "claim",
-            [*names, *keys.closure(token.lineage_stack)],
-            [*about, scope, *(frame.item_index for frame in token.lineage_stack)],
+            [*names, keys.holders, *keys.closure(token.lineage_stack)],
+            [*about, scope, self._worker, *(frame.item_index for frame in token.lineage_stack)],
         )
         match answer:
             case [b"drop", why]:
@@ -81,9 +91,9 @@ class RedisCoordinator:
             case _:
                 return Run()
 
-    async def answer(self, execution_id: str, effect: Asks[Any]) -> Any:  # noqa: PLR0912
+    async def answer(self, run: str, effect: Asks[Any]) -> Any:  # noqa: PLR0912
         """Answer a question of the kernel."""
-        keys = Keys(execution_id)
+        keys = Keys(run)
         match effect:
             case Record():
                 return await self._record(keys, effect)
@@ -119,6 +129,16 @@ class RedisCoordinator:
                 return await self._close(keys, effect)
             case Forget():
                 return await self._forget(keys)
+            case Begin():
+                await self._caller.call("begin", [keys.done], [])
+                return None
+            case Restore():
+                names = [keys.done, *keys.of(effect.scope, "record"), keys.groups]
+                known = [effect.token_id, effect.outcome, effect.scope]
+                await self._caller.call("restore", names, known)
+                return None
+            case Supersede():
+                return await self._supersede(keys)
             case _:
                 raise NotImplementedError(type(effect).__name__)
 
@@ -188,13 +208,19 @@ class RedisCoordinator:
         total, discarded, verdict = await self._redis.hmget(head, "total", "discarded", "verdict")
         if total is None or discarded is not None or verdict != b"opened":
             return None
-        values: list[bytes | None] = []
-        for start in range(0, int(total), PAGE):
-            fields = [str(index) for index in range(start, min(start + PAGE, int(total)))]
+        values: list[bytes] = []
+        count = FIRST_PAGE
+        while len(values) < int(total):
+            last = min(len(values) + count, int(total))
+            fields = [str(index) for index in range(len(values), last)]
             page: Any = await self._redis.hmget(results, fields)
+            if None in page:
+                # Discarded while we read: another worker on the same message is done with it.
+                return None
             values += page
-        # Discarded while we read: another worker on the same message is done with it.
-        return None if None in values else [value for value in values if value is not None]
+            size = sum(map(len, page)) // len(page)
+            count = max(1, min(PAGE, PAGE_BYTES // max(1, size)))
+        return values
 
     async def _merge(
         self, keys: Keys, ask: Arrive | TryOpen | ExpireMerge
@@ -231,23 +257,32 @@ class RedisCoordinator:
         standing = await self._caller.call("close", names, [ask.by, ask.unit, body])
         return None if standing is None else _completions.decode(standing)
 
+    async def _supersede(self, keys: Keys) -> CompletionMessage | None:
+        standing = await self._caller.call("supersede", [keys.done], [SUPERSEDER])
+        if standing is not None:
+            return _completions.decode(standing)
+        await self._forget(keys)
+        return None
+
     async def _forget(self, keys: Keys) -> None:
         """Drop everything but the tombstone.
 
         First nobody may write any more; last the completion goes. Whoever dies in between is
         delivered again, still finds the completion to be its own, and does this once more.
         """
-        if not await self._redis.exists(keys.done):
+        names = [keys.done, keys.groups, keys.holders, *keys.whole("")]
+        if await self._caller.call("forget", names, [TOMBSTONE_S]) != _MORE:
             return
-        marking: Any = self._redis.hset(keys.done, "forgetting", "1")
-        await marking
-        members: Any = self._redis.smembers(keys.groups)
-        groups = [group.decode() for group in await members]
-        names = [name for group in {*groups, ""} for name in keys.whole(group)]
-        for start in range(0, len(names), PAGE):
-            await self._redis.unlink(*names[start : start + PAGE])
+        names = keys.whole("")
+        async for group in self._redis.sscan_iter(keys.groups, count=PAGE):
+            names += keys.whole(group.decode())
+            if len(names) >= PAGE:
+                await self._redis.unlink(*names)
+                names = []
+        if names:
+            await self._redis.unlink(*names)
         async with self._redis.pipeline(transaction=True) as ending:
-            ending.unlink(keys.groups)
+            ending.unlink(keys.groups, keys.holders)
             ending.hdel(keys.done, "completion", "forgetting")
             ending.expire(keys.done, TOMBSTONE_S)
             await ending.execute()

@@ -7,12 +7,14 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from weft.adapters.redis.holding import read_notes
 from weft.adapters.redis.keys import Keys
+from weft.adapters.redis.presence import RedisRoster
 from weft.adapters.redis.timers import KEYS as TIMER_KEYS
-from weft.adapters.redis.timers import SEPARATOR
+from weft.adapters.redis.timers import SEPARATOR, timer_name
 from weft.kernel.flow import read_origin
-from weft.kernel.messages import read_token
-from weft.ports.inspection import Alarm, Arrival, Barrier, Inspector, Scope, Snapshot
+from weft.kernel.messages import decode_token, read_token
+from weft.ports.inspection import Alarm, Arrival, Barrier, Inspector, Lease, Scope, Snapshot
 
 MAX_GROUPS = 2_000
 """How many scopes and barriers one look reads: enough to understand a run, whatever its size."""
@@ -30,17 +32,22 @@ class RedisInspector:
     async def look(self, execution_id: str) -> Snapshot:
         """Return what Redis holds about a run."""
         keys = Keys(execution_id)
-        if await self._redis.exists(keys.done):
+        asking: Any = self._redis.hexists(keys.done, "by")
+        if await asking:
             return Snapshot(over=True)
         groups, unread = await self._groups(keys)
         splits = [group for group in groups if group and "/" not in group]
         scopes = [group for group in groups if not group or "/" in group]
+        alarms, leases = await self._alarms(keys, execution_id)
         return Snapshot(
             barriers=tuple([one for split in splits if (one := await self._barrier(keys, split))]),
             scopes=tuple(
                 [one for page in _pages(scopes) for one in await self._scopes(keys, page)]
             ),
-            alarms=await self._alarms(keys, execution_id),
+            alarms=tuple(alarms),
+            leases=leases,
+            notes=await read_notes(self._redis, keys),
+            workers={one.name: one.seen_ms for one in await RedisRoster(self._redis).workers()},
             unread=unread,
         )
 
@@ -83,23 +90,32 @@ class RedisInspector:
         answers = iter(await pipe.execute())
         return [_scope(name, list(islice(answers, len(_SCOPE)))) for name in names]
 
-    async def _alarms(self, keys: Keys, execution_id: str) -> tuple[Alarm, ...]:
-        due, payloads, leases = TIMER_KEYS
+    async def _alarms(self, keys: Keys, execution_id: str) -> tuple[list[Alarm], dict[str, Lease]]:
+        """Return the timers of a run, the first to be due first, and its leases by token."""
+        due, payloads, processing, owners = TIMER_KEYS
         found = [one.decode() async for one in self._redis.sscan_iter(keys.timers, count=1_000)]
-        alarms = []
-        for page in _pages([f"{execution_id}{SEPARATOR}{timer}" for timer in sorted(found)]):
+        alarms: list[Alarm] = []
+        leases: dict[str, Lease] = {}
+        for page in _pages([timer_name(execution_id, timer) for timer in sorted(found)]):
             pipe = self._redis.pipeline(transaction=False)
             for name in page:
                 pipe.zscore(due, name)
-                pipe.zscore(leases, name)
+                pipe.zscore(processing, name)
                 pipe.hget(payloads, name)
+                pipe.hexists(owners, name)
             answers = iter(await pipe.execute())
-            for due_ms, lease_ms, body in zip(answers, answers, answers, strict=True):
-                at_ms = due_ms if lease_ms is None else lease_ms
-                if at_ms is not None and body is not None:
-                    leased = lease_ms is not None
-                    alarms.append(Alarm(due_ms=int(at_ms), leased=leased, token=read_token(body)))
-        return tuple(sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)))
+            for due_ms, sent_ms, body, lease in zip(*[answers] * 4, strict=True):
+                at_ms = due_ms if sent_ms is None else sent_ms
+                if at_ms is None or body is None:
+                    continue
+                taken = sent_ms is not None
+                if lease:
+                    token = decode_token(body)  # a message as it came: its id may have to be found
+                    leases[token.token_id] = Lease(until_ms=int(at_ms), over=taken, token=token)
+                else:
+                    token = read_token(body)
+                    alarms.append(Alarm(due_ms=int(at_ms), leased=taken, token=token))
+        return sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)), leases
 
 
 def _scope(name: str, answers: list[Any]) -> Scope:

@@ -1,8 +1,9 @@
 """The names of a run's keys in Redis: all share the hash tag of the execution.
 
-    exec:{ID}:done            hash    the run has ended (kept for a while as a tombstone)
+    exec:{ID}:done            hash    that the run began; how it ended (kept as a tombstone)
     exec:{ID}:groups          set     every group below that has keys
     exec:{ID}:timers          set     the timers that were set for the run
+    exec:{ID}:holders         hash    which worker holds which token (`holding.py`)
     exec:{ID}:<group>:<kind>  one key for each kind of cell of a group
 
 A group is the run itself, an item's scope ("<split>/<index>") or a split's barrier ("<split>").
@@ -27,6 +28,7 @@ class Keys:
         self.done = f"{self.prefix}done"
         self.groups = f"{self.prefix}groups"
         self.timers = f"{self.prefix}timers"
+        self.holders = f"{self.prefix}holders"
 
     def of(self, group: str, *kinds: str) -> list[str]:
         """Return the keys of some kinds of a group."""

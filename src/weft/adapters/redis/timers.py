@@ -15,10 +15,12 @@ from weft.adapters.redis.keys import Keys
 from weft.adapters.redis.scripting import Caller
 from weft.ports.timers import Due, Timers
 
-KEYS = ["scheduler:timers", "scheduler:payloads", "scheduler:processing"]
+KEYS = ["scheduler:timers", "scheduler:payloads", "scheduler:processing", "scheduler:leases"]
 CHANNEL = "scheduler:wake"
 SEPARATOR = "\x1f"
 PAGE = 1_000
+CLAIM_BYTES = 2 * 1024 * 1024
+"""A claim takes no more tokens than these together: a larger answer would hold up everybody."""
 
 
 class RedisTimers:
@@ -29,27 +31,34 @@ class RedisTimers:
         self._caller = Caller(redis)
 
     async def set(self, execution_id: str, timer_id: str, due_ms: int, body: bytes) -> None:
-        """Set a timer; the first setting stands."""
-        # The run's own list first: a timer that is listed and not set does no harm.
-        listing: Any = self._redis.sadd(Keys(execution_id).timers, timer_id)
-        await listing
-        name = f"{execution_id}{SEPARATOR}{timer_id}"
-        await self._caller.call("set_timer", KEYS, [name, due_ms, body, CHANNEL])
+        """Set a timer; the first setting stands. A run that has ended gets none."""
+        name, run = timer_name(execution_id, timer_id), Keys(execution_id)
+        keys = [*KEYS[:3], run.timers, run.done]
+        await self._caller.call("set_timer", keys, [name, due_ms, body, CHANNEL, timer_id])
 
     async def cancel(self, execution_id: str, timer_id: str) -> None:
         """Forget a timer."""
-        await self.confirm([Due(timer_id, execution_id, b"")])
+        await self._drop([timer_name(execution_id, timer_id)])
+        listing: Any = self._redis.srem(Keys(execution_id).timers, timer_id)
+        await listing
 
     async def cancel_all(self, execution_id: str) -> None:
         """Forget every timer of a run that has ended."""
-        listed: Any = self._redis.smembers(Keys(execution_id).timers)
-        names = [f"{execution_id}{SEPARATOR}{timer.decode()}" for timer in await listed]
+        listed = Keys(execution_id).timers
+        if not await self._caller.command("EXISTS", listed):
+            return
+        names: list[str] = []
+        async for timer in self._redis.sscan_iter(listed, count=PAGE):
+            names.append(timer_name(execution_id, timer.decode()))
+            if len(names) >= PAGE:
+                await self._drop(names)
+                names = []
         await self._drop(names)
-        await self._redis.unlink(Keys(execution_id).timers)
+        await self._redis.unlink(listed)
 
     async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
         """Lease timers that are due, earliest first, and those whose lease has run out."""
-        arguments = [now_ms, now_ms + lease_ms, limit]
+        arguments = [now_ms, now_ms + lease_ms, limit, CLAIM_BYTES]
         answer = await self._caller.call("poll_timers", KEYS, arguments)
         due = []
         for name, body in zip(answer[::2], answer[1::2], strict=True):
@@ -58,10 +67,18 @@ class RedisTimers:
         return due
 
     async def confirm(self, timers: list[Due]) -> None:
-        """The tokens are published: the timers are gone."""
-        await self._drop([f"{one.execution_id}{SEPARATOR}{one.timer_id}" for one in timers])
+        """The tokens are published: the timers are gone.
+
+        But not one that was set again meanwhile, as a lease is that another worker has taken.
+        """
+        gone: list[Due] = []
+        for start in range(0, len(timers), PAGE):
+            page = timers[start : start + PAGE]
+            names = [timer_name(one.execution_id, one.timer_id) for one in page]
+            flags = await self._caller.call("confirm_timers", KEYS, names)
+            gone += [one for one, flag in zip(page, flags, strict=True) if flag]
         async with self._redis.pipeline(transaction=False) as listing:
-            for one in timers:
+            for one in gone:
                 listing.srem(Keys(one.execution_id).timers, one.timer_id)
             await listing.execute()
 
@@ -95,6 +112,11 @@ class RedisTimers:
     async def _drop(self, names: list[str]) -> None:
         for start in range(0, len(names), PAGE):
             await self._caller.call("drop_timers", KEYS, names[start : start + PAGE])
+
+
+def timer_name(execution_id: str, timer_id: str) -> str:
+    """Return what a timer of a run is called among all timers."""
+    return f"{execution_id}{SEPARATOR}{timer_id}"
 
 
 _conforms: type[Timers] = RedisTimers

@@ -39,6 +39,7 @@ else
     for _, kind in ipairs({'head', 'slot', 'results', 'origin'}) do
       redis.call('UNLINK', ARGV[6] .. inner .. ':' .. kind)
     end
+    redis.call('SREM', KEYS[6], inner)
   end
   for at = 7, #KEYS do redis.call('UNLINK', KEYS[at]) end
   redis.call('SREM', KEYS[6], ARGV[5])

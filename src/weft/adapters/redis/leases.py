@@ -1,0 +1,53 @@
+"""Leases in Redis: each is a timer that its owner moves on before it is due (`lease.lua`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.asyncio import Redis
+
+from weft.adapters.redis.keys import Keys
+from weft.adapters.redis.scripting import Caller
+from weft.adapters.redis.timers import KEYS, timer_name
+from weft.ports.holding import Leases
+
+PREFIX = "lease:"
+
+
+class RedisLeases:
+    """The leases of any number of runs. They are timers of the run: they are gone when it ends."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._caller = Caller(redis)
+
+    async def take(
+        self, run: str, token_id: str, *, owner: str, until_ms: int, body: bytes
+    ) -> None:
+        """Keep a message until its lease runs out; a lease of another owner is taken over."""
+        # The run's own list first: a timer that is listed and not set does no harm.
+        listing: Any = self._redis.sadd(Keys(run).timers, PREFIX + token_id)
+        await listing
+        await self._ask("take", run, token_id, owner, until_ms, body)
+
+    async def extend(self, run: str, token_id: str, *, owner: str, until_ms: int) -> bool:
+        """Move the end of a lease. False: it is no longer the owner's."""
+        return bool(await self._ask("extend", run, token_id, owner, until_ms))
+
+    async def held(self, run: str, token_id: str) -> bool:
+        """Return whether anybody has a lease on a token that has not run out."""
+        asking: Any = self._redis.zscore(KEYS[0], timer_name(run, PREFIX + token_id))
+        return await asking is not None
+
+    async def end(self, run: str, token_id: str, *, owner: str) -> None:
+        """Give up a lease; one that is no longer the owner's is left alone."""
+        if await self._ask("end", run, token_id, owner):
+            listing: Any = self._redis.srem(Keys(run).timers, PREFIX + token_id)
+            await listing
+
+    async def _ask(self, mode: str, run: str, token_id: str, *more: object) -> Any:
+        name = timer_name(run, PREFIX + token_id)
+        return await self._caller.call("lease", KEYS, [mode, name, *more])
+
+
+_conforms: type[Leases] = RedisLeases
