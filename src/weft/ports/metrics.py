@@ -1,0 +1,161 @@
+"""What is measured: every metric by name, and the port that takes the numbers.
+
+A label is always one of few: a queue, a node type, an outcome. Nothing that a run brings with it
+(its id, its workflow, its items) may be one, or a million runs would be a million series.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Kind = Literal["counter", "gauge", "histogram"]
+
+_QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SLOW = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+_LATE = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Metric:
+    """One metric. Its name is as Prometheus shows it, with its unit."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+class Meter(Protocol):
+    """Takes numbers. Called for every message: it must cost next to nothing."""
+
+    def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
+        """Raise a counter, or move a gauge, by an amount."""
+        ...
+
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        """Put a value into a histogram."""
+        ...
+
+    def set(self, metric: Metric, value: float, *labels: str) -> None:
+        """Set a gauge."""
+        ...
+
+
+class Unmeasured:
+    """Measures nothing."""
+
+    def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
+        """Do nothing."""
+
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        """Do nothing."""
+
+    def set(self, metric: Metric, value: float, *labels: str) -> None:
+        """Do nothing."""
+
+
+UNMEASURED = Unmeasured()
+
+BUILD = Metric("weft_build_info", "gauge", "Always 1; its labels say what runs.", ("version",))
+CONSUMED = Metric(
+    "weft_messages_consumed_total", "counter", "Messages taken from a queue.", ("queue",)
+)
+REDELIVERED = Metric(
+    "weft_messages_redelivered_total",
+    "counter",
+    "Messages taken that had been delivered before.",
+    ("queue",),
+)
+ACKED = Metric("weft_messages_acked_total", "counter", "Messages dealt with.", ("queue",))
+GIVEN_BACK = Metric(
+    "weft_messages_given_back_total", "counter", "Messages returned unhandled.", ("queue",)
+)
+IN_HAND = Metric("weft_messages_in_hand", "gauge", "Messages taken and not settled.", ("queue",))
+PUBLISHED = Metric(
+    "weft_messages_published_total", "counter", "Messages confirmed by the broker.", ("queue",)
+)
+PUBLISH_FAILED = Metric(
+    "weft_publish_failures_total", "counter", "Messages that were not confirmed.", ("queue",)
+)
+PUBLISH_SECONDS = Metric(
+    "weft_publish_confirm_seconds",
+    "histogram",
+    "From publishing a message to its confirm.",
+    ("queue",),
+    _QUICK,
+)
+TROUBLE = Metric(
+    "weft_trouble_retries_total",
+    "counter",
+    "Messages put off because something outside their node failed.",
+    ("delay",),
+)
+QUARANTINED = Metric("weft_quarantined_total", "counter", "Messages put into quarantine.")
+CLAIMS = Metric(
+    "weft_claims_total",
+    "counter",
+    "Answers of the coordinator: run, follow, finish, or why a message was dropped.",
+    ("verdict",),
+)
+CLAIM_SECONDS = Metric(
+    "weft_claim_seconds", "histogram", "How long the coordinator took to answer.", (), _QUICK
+)
+COORDINATOR_FAILED = Metric(
+    "weft_coordinator_failures_total", "counter", "Questions the coordinator did not answer."
+)
+EXECUTIONS = Metric(
+    "weft_node_executions_total",
+    "counter",
+    "Executions of nodes by what they came to.",
+    ("type", "outcome"),
+)
+EXECUTION_SECONDS = Metric(
+    "weft_node_duration_seconds",
+    "histogram",
+    "From taking a node up to having told everyone what it came to.",
+    ("type",),
+    _SLOW,
+)
+NODE_RETRIES = Metric(
+    "weft_node_retries_total",
+    "counter",
+    "Second and later attempts, by the node's own retry policy.",
+    ("type",),
+)
+SLOTS = Metric("weft_worker_slots", "gauge", "How many nodes may be in hand at once.")
+SLOTS_USED = Metric("weft_worker_slots_used", "gauge", "How many nodes are in hand.")
+RUNS_ENDED = Metric("weft_runs_ended_total", "counter", "Endings written, by status.", ("status",))
+RUN_SECONDS = Metric(
+    "weft_run_duration_seconds", "histogram", "From the start of a run to its end.", (), _SLOW
+)
+FOLDED = Metric("weft_statuses_folded_total", "counter", "Statuses written into the history.")
+FOLD_SECONDS = Metric(
+    "weft_fold_seconds", "histogram", "How long writing one batch took.", (), _QUICK
+)
+UNREADABLE = Metric(
+    "weft_unreadable_messages_total", "counter", "News that no master could read.", ("queue",)
+)
+STORE_OUTAGES = Metric(
+    "weft_store_outages_total", "counter", "Times that writing failed because of the store."
+)
+TIMERS_FIRED = Metric("weft_timers_fired_total", "counter", "Timers whose token was sent.")
+TIMER_LATENESS = Metric(
+    "weft_timer_lateness_seconds",
+    "histogram",
+    "How long after its time a wait or a retry was sent.",
+    (),
+    _LATE,
+)
+RECONNECTS = Metric(
+    "weft_reconnects_total", "counter", "Connections made anew after a loss.", ("service",)
+)
+RESTARTS = Metric(
+    "weft_outages_total", "counter", "Times that the process began anew for want of a service."
+)
+
+METRICS = tuple(one for one in list(globals().values()) if isinstance(one, Metric))
+"""Every metric there is."""
+
+_conforms: type[Meter] = Unmeasured

@@ -1,0 +1,85 @@
+"""What a cluster counts while runs go through it."""
+
+from distributed.lab import publish, until
+from support.documents import TRIGGER, node, transform, workflow
+from telemetry.test_prometheus import samples
+from weft.adapters.telemetry.prometheus import PrometheusMeter
+from weft.runtime.watching import Watch
+
+ITEMS = 5
+
+
+def document():
+    return workflow(
+        TRIGGER,
+        node("each", "split", input_array="$trigger"),
+        node("p", "probe", tag="$item", fail_first=1, retry={"max_attempts": 2, "delay": 0.01}),
+        node("all", "aggregator"),
+        transform("after", "$all | length"),
+        "start -> each -> p -> all -> after",
+    )
+
+
+async def test_a_run_is_counted_from_its_first_message_to_its_last(watched):
+    meter = PrometheusMeter("test")
+    async with watched(Watch(meter)) as lab:
+        ended = await lab.run(document(), list(range(ITEMS)))
+        await until(lambda: idle(meter))
+        found = samples(meter)
+
+    def executed(kind, outcome):
+        return found["weft_node_executions_total", (("outcome", outcome), ("type", kind))]
+
+    assert ITEMS == ended.output("after")
+    assert 1 == executed("manual_trigger", "succeeded")
+    assert 1 == executed("split", "scattered")
+    assert ITEMS == executed("probe", "failed")
+    assert ITEMS == executed("probe", "succeeded")
+    assert ITEMS == executed("aggregator", "arrived")
+    assert ITEMS == found["weft_node_retries_total", (("type", "probe"),)]
+    assert 2 * ITEMS == found["weft_node_duration_seconds_count", (("type", "probe"),)]
+    queue = (("queue", "workflow.execution"),)
+    visits = 1 + 1 + 3 * ITEMS + 1
+    assert visits == found["weft_messages_consumed_total", queue]
+    assert visits == found["weft_messages_acked_total", queue]
+    assert visits == found["weft_claims_total", (("verdict", "run"),)]
+    assert visits == found["weft_claim_seconds_count", ()]
+    assert ITEMS == found["weft_timers_fired_total", ()]
+    assert ITEMS == found["weft_timer_lateness_seconds_count", ()]
+    assert 1 == found["weft_runs_ended_total", (("status", "completed"),)]
+    assert 1 == found["weft_run_duration_seconds_count", ()]
+    assert found["weft_statuses_folded_total", ()] > visits
+    assert 64 == found["weft_worker_slots", ()]
+    assert 1 == found["weft_messages_published_total", (("queue", "workflow.completion"),)]
+
+
+async def idle(meter):
+    found = samples(meter)
+    held = [value for (name, _), value in found.items() if name == "weft_messages_in_hand"]
+    return not any(held) and not found["weft_worker_slots_used", ()]
+
+
+async def test_what_is_no_message_is_counted_in_quarantine(watched, rabbitmq_url):
+    meter = PrometheusMeter("test")
+    async with watched(Watch(meter)):
+        publish(rabbitmq_url, "workflow.execution", b"not a token")
+
+        async def counted():
+            return 1 == samples(meter)["weft_quarantined_total", ()]
+
+        await until(counted)
+
+
+async def test_a_healthy_cluster_says_so_and_one_without_a_connection_which(watched):
+    async with watched(Watch()) as lab:
+        cluster = lab.cluster
+
+        async def healthy():
+            return {"rabbitmq": None, "redis": None, "postgres": None} == await cluster.health()
+
+        await until(healthy)  # the connection that consumes is made when it is first needed
+        await cluster.store.close()
+        health = await cluster.health()
+
+    assert (None, None) == (health["rabbitmq"], health["redis"])
+    assert "PostgreSQL" in health["postgres"]
