@@ -1,0 +1,105 @@
+"""`weft dev`: the API and the engine in one process, on one file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from weft.cli import options
+from weft.cli.options import examples, option
+
+if TYPE_CHECKING:
+    from weft.api.guard import Access
+    from weft.api.serving import Listener
+    from weft.bootstrap import Settings
+
+listen = option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:8700",
+    show_default=True,
+    help="Where the API answers; port 0 is any that is free.",
+)
+token = option(
+    "--token",
+    metavar="TOKEN",
+    default=None,
+    help="What every request must bring. Needed when others than this machine can ask.",
+)
+_log_level = option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least important log line to show.",
+)
+
+
+@click.command(epilog=examples("weft dev", "weft dev --listen 127.0.0.1:9000 --db /tmp/try.db"))
+@listen
+@token
+@options.database
+@options.slots
+@options.env_file
+@options.credential_store
+@options.key_file
+@_log_level
+def dev(listen: str, token: str | None, log_level: str, **served: Any) -> int:
+    """Serve the API and run workflows in this process, until Ctrl-C or SIGTERM.
+
+    Everything is in one file. Runs that were interrupted go on at once.
+    """
+    from weft.bootstrap import Settings, configure_log
+    from weft.cli.options import check_env_file
+    from weft.cli.serving import new_loop
+
+    listener, access = address_of(listen, token)
+    check_env_file(served["env_file"])
+    settings = Settings(
+        served["database"],
+        served["slots"],
+        served["env_file"],
+        served["credential_store"],
+        served["key_file"],
+    )
+    configure_log(level=log_level)
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(_serve(settings, listener, access, settings.database))
+    return 0
+
+
+def address_of(listen: str, token: str | None) -> tuple[Listener, Access]:
+    """Return a bound socket and who may use it; InputError when that cannot be had."""
+    from weft.errors import InputError
+
+    try:
+        from weft.api.guard import Access
+        from weft.api.serving import Listener, read_address
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        if package not in {"fastapi", "starlette", "uvicorn", "pydantic", "websockets"}:
+            raise
+        raise InputError(
+            f"the API needs {package}, which is not installed: pip install 'weft[server]'"
+        ) from None
+    host, port = read_address(listen)
+    access = Access.of(host, token)
+    return Listener(host, port), access
+
+
+async def _serve(settings: Settings, listener: Listener, access: Access, file: Path) -> None:
+    from weft.api.app import make_app
+    from weft.bootstrap.dev import open_embedded_backend
+
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with open_embedded_backend(settings) as backend:
+        logging.getLogger("weft").info("dev: %s, with runs in %s", listener.url, file)
+        await listener.serve(make_app(backend, access), stopping)
+    listener.close()

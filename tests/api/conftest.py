@@ -1,0 +1,32 @@
+"""Every test of a route runs twice: on the embedded engine, and on a cluster."""
+
+import pytest
+
+from api.service import distributed, embedded, serving
+
+
+@pytest.fixture(params=["embedded", "distributed"])
+def place(request, tmp_path):
+    """A folder, or the three services, for this test alone."""
+    if request.param == "embedded":
+        return tmp_path
+    return [request.getfixturevalue(f"{one}_url") for one in ("rabbitmq", "redis", "postgres")]
+
+
+@pytest.fixture
+async def backend(place):
+    async with distributed(*place) if isinstance(place, list) else embedded(place) as one:
+        yield one
+
+
+@pytest.fixture
+async def service(backend):
+    async with serving(backend) as one:
+        yield one
+
+
+@pytest.fixture
+async def local(tmp_path):
+    """A service on the embedded engine alone, for what does not depend on it."""
+    async with embedded(tmp_path) as backend, serving(backend) as one:
+        yield one

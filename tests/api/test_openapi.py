@@ -1,0 +1,73 @@
+"""The description: every route, each with an example that is what it says it is."""
+
+import jsonschema_rs
+import pytest
+from fastapi.routing import APIRoute
+
+from weft.api.app import make_app
+from weft.api.description import operations
+from weft.api.examples import EXAMPLES
+from weft.api.guard import Access
+
+
+@pytest.fixture
+async def whole(local):
+    return (await local.client.get("/openapi.json")).json()
+
+
+async def test_every_route_is_described(local, whole):
+    app = make_app(local.backend, Access())
+    routes = {(method, route.path) for route in _routes(app) for method in route.methods}
+    described = {
+        (method.upper(), path.removeprefix("/api/v1"))
+        for path, some in whole["paths"].items()
+        for method in some
+    }
+
+    assert "3.1.0" == whole["openapi"]
+    assert routes == described
+    assert len(routes) >= 35
+
+
+async def test_every_operation_has_words_an_example_and_its_problems(whole):
+    names = [one["operationId"] for one in operations(whole)]
+    lacking = [
+        one["operationId"]
+        for one in operations(whole)
+        if not (one.get("summary") and one.get("description"))
+        or not {"4XX", "5XX"} <= set(one["responses"])
+    ]
+
+    assert sorted(EXAMPLES) == sorted(names)
+    assert [] == lacking
+
+
+async def test_every_example_is_what_its_schema_says(whole):
+    checked, wrong = 0, []
+    for one in operations(whole):
+        bodies = [one.get("requestBody", {}), *one["responses"].values()]
+        for content in (c for body in bodies for c in body.get("content", {}).values()):
+            if "example" not in content:
+                continue
+            schema = {**content["schema"], "components": whole["components"]}
+            errors = list(jsonschema_rs.validator_for(schema).iter_errors(content["example"]))
+            checked += 1
+            wrong += [(one["operationId"], str(error)) for error in errors]
+
+    assert [] == wrong
+    assert checked > len(list(operations(whole)))
+
+
+async def test_every_parameter_is_described(whole):
+    assert [] == [
+        (one["operationId"], parameter["name"])
+        for one in operations(whole)
+        for parameter in one.get("parameters", [])
+        if not parameter.get("description")
+    ]
+
+
+def _routes(app):
+    """Return the routes of the routers of an application."""
+    routers = [one.original_router for one in app.routes if hasattr(one, "original_router")]
+    return [one for router in routers for one in router.routes if isinstance(one, APIRoute)]
