@@ -1,0 +1,225 @@
+"""A workflow of the Serverless Workflow DSL as a tree of typed tasks, ready to run.
+
+Every task knows its place as a JSON pointer: `/do/0/first/try/1/second`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from weft.errors import Problem
+from weft.languages.graph.findings import Place
+from weft.languages.serverless.schemas import Schema
+from weft.languages.serverless.values import Expression, Template
+
+Backoff = Literal["constant", "linear", "exponential"]
+Output = Literal["raw", "content", "response"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """A schema to hold data to, and a template to make other data of it."""
+
+    schema: Schema | None = None
+    template: Template | None = None
+
+
+AS_IT_IS = Shaping()
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time: known, or said by an expression."""
+
+    fixed_ms: int | None
+    template: Template | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What every task has."""
+
+    at: str
+    name: str
+    definition: Mapping[str, Any] = field(repr=False)
+    condition: Expression | None = None
+    input: Shaping = AS_IT_IS
+    output: Shaping = AS_IT_IS
+    export: Shaping = AS_IT_IS
+    timeout: Duration | None = None
+    then: str = "continue"
+
+    @property
+    def kind(self) -> str:
+        """Return the word that makes it this kind of task."""
+        return type(self).__name__.lower()
+
+
+TaskList = tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Do(Task):
+    """Tasks one after another."""
+
+    tasks: TaskList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class For(Task):
+    """Tasks once for each item of an array."""
+
+    items: Expression
+    each: str
+    index: str
+    condition_to_go_on: Expression | None
+    tasks: TaskList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One way out of a switch; without a condition it is the default."""
+
+    name: str
+    when: Expression | None
+    then: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch(Task):
+    """The first case that holds says where to go on; a default is tried last."""
+
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Set(Task):
+    """Data, instead of what came in."""
+
+    value: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raise(Task):
+    """An error, on purpose: an object with the fields of RFC 7807."""
+
+    error: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """When and how often to try again."""
+
+    when: Expression | None = None
+    except_when: Expression | None = None
+    delay: Duration = Duration(0)
+    backoff: Backoff = "constant"
+    count: int | None = None
+    attempt_limit: Duration | None = None
+    limit: Duration | None = None
+    jitter: tuple[Duration, Duration] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catch:
+    """Which errors a try handles, and how."""
+
+    filter: Mapping[str, Any]
+    name: str
+    when: Expression | None
+    except_when: Expression | None
+    retry: Retry | None
+    tasks: TaskList
+    then: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try(Task):
+    """Tasks whose errors are handled."""
+
+    tasks: TaskList
+    catch: Catch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait(Task):
+    """A pause."""
+
+    duration: Duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork(Task):
+    """Tasks side by side: all of them, or a race."""
+
+    branches: TaskList
+    compete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Task):
+    """Something outside, called with arguments. `function` is a name in the task catalogue."""
+
+    function: str
+    arguments: Template
+    secrets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function(Task):
+    """A function of the document, called: one task, with the arguments as its input."""
+
+    arguments: Template | None
+    tasks: TaskList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root(Do):
+    """The workflow itself, as what holds its first tasks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """A whole document."""
+
+    namespace: str
+    name: str
+    version: str
+    title: str
+    root: Root
+    tasks: Mapping[str, Task]
+    """Every task by its pointer; the workflow itself by the empty one."""
+    beside: Mapping[str, Mapping[str, str]] = field(repr=False)
+    """For each task: the pointers of the tasks of its own list, by name."""
+    following: Mapping[str, str] = field(repr=False)
+    """The pointer of the next task of the same list; the last of a list has none."""
+    value: Mapping[str, Any] = field(repr=False)
+    source: bytes = field(default=b"", repr=False)
+    """The document as JSON: what is hashed, stored and sent."""
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Return the workflow's id: its namespace and its name."""
+        return f"{self.namespace}_{self.name}"
+
+
+def lists_of(task: Task) -> tuple[TaskList, ...]:
+    """Return the lists of tasks inside a task that run one after another."""
+    match task:
+        case Do(tasks=tasks) | For(tasks=tasks) | Function(tasks=tasks):
+            return (tasks,)
+        case Try(tasks=tasks, catch=catch):
+            return (tasks, catch.tasks)
+        case _:
+            return ()
+
+
+def body_of(task: Task) -> TaskList:
+    """Return the tasks directly inside a task, in the order of the document."""
+    if isinstance(task, Fork):
+        return task.branches
+    return tuple(inner for tasks in lists_of(task) for inner in tasks)

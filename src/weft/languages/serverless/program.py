@@ -1,0 +1,365 @@
+"""A workflow of the Serverless Workflow DSL as a Program: walk the tree, stop where one must.
+
+A token carries a path's whole state. Handling it walks on, through control flow, up to and
+including one activity; settling that activity walks on to the next stop. So a chain of ten `set`
+tasks and a call is one message.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+import msgspec
+from msgspec import Raw
+
+from weft.errors import ExpressionError
+from weft.kernel import flow
+from weft.kernel.context import Context, Payload
+from weft.kernel.effects import Judgement, Publish, Report, SetTimer, Slot, Store
+from weft.kernel.flow import Place, place_of
+from weft.kernel.ids import derive, fingerprint
+from weft.kernel.json import decode, encode
+from weft.kernel.messages import Token
+from weft.kernel.outcome import Arrived, Failed, NodeError, Outcome, Succeeded
+from weft.kernel.program import Activity
+from weft.languages.serverless import scopes
+from weft.languages.serverless.faults import Fault, FaultError, from_activity, standard, to_error
+from weft.languages.serverless.model import Call, Fork, Workflow
+from weft.languages.serverless.picture import picture_of
+from weft.languages.serverless.sight import Run
+from weft.languages.serverless.state import Action, Keeper, begin
+from weft.languages.serverless.stops import (
+    Act,
+    Attempt,
+    Done,
+    Escape,
+    Faulted,
+    Go,
+    Limit,
+    Sleep,
+    Spread,
+    Stop,
+)
+from weft.languages.serverless.walk import ATTEMPTED, LIMITED, Walk, timed_out
+from weft.ports.node import Catalogue, Tools
+
+REMEMBERED = 1024
+"""How many walks are kept from their step to their settling; a forgotten one is walked again."""
+OUTPUT = "output"
+"""The name under which a run's output is found in its final context."""
+
+
+class Late(msgspec.Struct, frozen=True):
+    """An activity whose arguments are only made where the secrets are known."""
+
+    make: Callable[[Mapping[str, Mapping[str, str]]], Any]
+
+    async def run(self, tools: Tools) -> Succeeded | Failed:
+        """Make the arguments, and do the work."""
+        try:
+            node = self.make(tools.secrets)
+        except FaultError as error:
+            return Failed(to_error(error.fault))
+        outcome: Succeeded | Failed = await node.run(tools)
+        return outcome
+
+
+class _Stopped(msgspec.Struct, frozen=True):
+    """A walk that has stopped, and what it stopped for; nothing when it leaves its scope."""
+
+    walk: Walk
+    keeper: Keeper
+    stop: Stop | None
+    node: Any = None
+
+
+class ServerlessProgram:
+    """A compiled workflow."""
+
+    def __init__(self, workflow: Workflow, catalogue: Catalogue) -> None:
+        self.workflow = workflow
+        self.workflow_id = workflow.id
+        self.ref = fingerprint(workflow.source)
+        self.document = picture_of(workflow)
+        """The workflow as a graph: for people to look at."""
+        self._catalogue = catalogue
+        self._walks: OrderedDict[tuple[str, str], _Stopped] = OrderedDict()
+
+    # -- before an activity --------------------------------------------------------------------
+
+    def start(
+        self, execution_id: str, given: Raw, *, now_ms: int
+    ) -> tuple[list[Token], list[Payload]]:
+        """Return the one token a run begins with."""
+        context, payload = begin(given)
+        first = self.workflow.root.tasks[0].at
+        origin = derive(execution_id, "start")
+        token = Token(
+            workflow_id=self.workflow_id,
+            execution_id=execution_id,
+            current_node=first,
+            accumulated_context=context.inline,
+            context_refs=context.refs,
+            definition_ref=self.ref,
+            token_id=derive(origin, first),
+            parent=origin,
+            outcome="start",
+            started_at=now_ms,
+            sent_at=now_ms,
+        )
+        return [token], [payload] if payload else []
+
+    def knows(self, token: Token) -> bool:
+        """Return whether the token's task, and every scope on its lineage, is in the workflow."""
+        tasks = self.workflow.tasks
+        return token.current_node in tasks and all(
+            frame.split_node_id.removesuffix(LIMITED).removesuffix(ATTEMPTED) in tasks
+            for frame in token.lineage_stack
+        )
+
+    def needs(self, token: Token) -> None:
+        """Return that everything a token carries is read: it is the state and nothing else."""
+        return
+
+    def input_of(self, token: Token) -> str:
+        """Return the entry that is the run's input, while it has not begun."""
+        return "input"
+
+    def type_of(self, token: Token) -> str:
+        """Return the kind of the token's task."""
+        task = self.workflow.tasks.get(token.current_node)
+        return "" if task is None else task.kind
+
+    def outside(self, token: Token) -> bool:
+        """Return whether the token's task is an activity."""
+        return isinstance(self.workflow.tasks.get(token.current_node), Call)
+
+    def step(self, token: Token, view: Mapping[str, Any]) -> Activity | Outcome:
+        """Walk to the next stop; return its activity, or that there is none."""
+        stopped = self._walked(token, view)
+        self._walks[token.run, token.token_id] = stopped
+        while len(self._walks) > REMEMBERED:
+            self._walks.popitem(last=False)
+        if isinstance(stopped.stop, Act):
+            stop = stopped.stop
+            return Activity(stopped.node, None, stop.timeout_s, secrets=stop.task.secrets)
+        return Arrived()
+
+    def _walked(self, token: Token, view: Mapping[str, Any]) -> _Stopped:
+        keeper = Keeper(token.context, view)
+        state = keeper.read()
+        run = Run(self.workflow, token.execution_id, token.started_at, token.sent_at)
+        scope = token.lineage_stack[-1].split_node_id if token.lineage_stack else ""
+        walk = Walk(run, state, scope)
+        if state.escaping:
+            return _Stopped(walk, keeper, None)
+        stop = walk.go()
+        while isinstance(stop, Act):
+            try:
+                return _Stopped(walk, keeper, stop, self._node(stop))
+            except FaultError as error:
+                stop = walk.go(Action("raise", error.fault.value()))
+        return _Stopped(walk, keeper, stop)
+
+    def _node(self, stop: Act) -> Any:
+        if not stop.task.secrets:
+            return self._made(stop.task, stop.arguments)
+
+        def make(secrets: Mapping[str, Mapping[str, str]]) -> Any:
+            try:
+                return self._made(stop.task, stop.arguments(secrets))
+            except ExpressionError as problem:
+                raise FaultError(standard("expression", str(problem), stop.task.at)) from None
+
+        return Late(make)
+
+    def _made(self, task: Call, arguments: Any) -> Any:
+        found = self._catalogue.get(task.function)
+        if found is None:
+            detail = f"this worker cannot call {task.function!r}"
+            raise FaultError(standard("configuration", detail, task.at))
+        try:
+            return msgspec.convert(arguments, found.parameters)
+        except msgspec.ValidationError as problem:
+            text, _, path = str(problem).partition(" - at ")
+            where = path.strip("`").removeprefix("$").replace(".", "/") or "/"
+            detail = f"with{where}: {text[0].lower()}{text[1:]}"
+            raise FaultError(standard("configuration", detail, task.at)) from None
+
+    # -- after it ------------------------------------------------------------------------------
+
+    def settle(
+        self, token: Token, outcome: Outcome, *, now_ms: int, dice: float
+    ) -> Judgement[None]:
+        """Walk on from what an activity came to, and yield what the stop asks for."""
+        stopped = self._walks.pop((token.run, token.token_id), None)
+        if stopped is None:
+            keeper, _ = yield from scopes.opened(token)
+            stopped = self._walked(token, keeper.view)
+        place = place_of(token, now_ms)
+        stop = stopped.stop
+        if stop is None:
+            yield from scopes.escape(place, stopped.walk.state)
+            return
+        if isinstance(stop, Act):
+            stop = self._acted(stopped.walk, stop, outcome, now_ms)
+        yield from self._report(place, stopped.walk)
+        yield from self._follow(place, stopped, stop, dice)
+
+    def _acted(self, walk: Walk, stop: Act, outcome: Outcome, now_ms: int) -> Stop:
+        walk.acted = True
+        walk.run.now_ms = now_ms
+        match outcome:
+            case Succeeded(output):
+                value = decode(output) if isinstance(output, Raw) else output
+                return walk.go(Action("complete", value))
+            case Failed(error):
+                return walk.go(Action("raise", _fault(error, stop.task.at).value()))
+            case _:
+                raise TypeError(f"an activity came to {type(outcome).__name__}")
+
+    def _report(self, place: Place, walk: Walk) -> Judgement[None]:
+        for at, visit in walk.visits.items():
+            failed = visit.fault is not None
+            yield Report(
+                token=place.token,
+                node=at,
+                status="failed" if failed else "success",
+                lineage=place.lineage,
+                output=None if failed else encode(visit.output),
+                error=to_error(visit.fault) if visit.fault is not None else None,
+                details={"visits": visit.times} if visit.times > 1 else None,
+            )
+
+    def _follow(self, place: Place, stopped: _Stopped, stop: Stop, dice: float) -> Judgement[None]:
+        state, keeper, token = stopped.walk.state, stopped.keeper, place.token
+        match stop:
+            case Go(action, limit_ms):
+                state.action = action
+                if limit_ms is not None:
+                    timer = scopes.limit_timer(place, "", token.current_node, limit_ms)
+                    yield SetTimer(timer, token.started_at + limit_ms)
+                yield from scopes.go_on(keeper, state, place, token.current_node, "next")
+            case Sleep():
+                yield from self._sleep(place, stopped, stop, dice)
+            case Spread() | Limit() | Attempt():
+                if stop.task.at not in stopped.walk.visits:
+                    yield from scopes.tell(place, stop)
+                yield from scopes.open_scope(self.workflow, place, keeper, state, stop)
+            case Done():
+                yield from self._done(place, stopped, stop)
+            case Escape(action):
+                yield from self._escape(place, stopped, action)
+            case Faulted(fault):
+                yield from self._halt(place, fault, state.context)
+            case Act():
+                raise TypeError("a walk that has acted stops before the next activity")
+            case _:
+                assert_never(stop)
+
+    def _done(self, place: Place, stopped: _Stopped, stop: Done) -> Judgement[None]:
+        state = stopped.walk.state
+        if not place.lineage:
+            yield from self._complete(place, stop.output, state.context)
+            return
+        fork = self.workflow.tasks.get(place.lineage[-1].split_node_id)
+        if isinstance(fork, Fork) and fork.compete:
+            yield from self._escape(place, stopped, Action("complete", stop.output))
+        else:
+            left = scopes.left_behind(state, stop.output, stop.then)
+            yield from flow.leave(self, place, left)
+
+    def _escape(self, place: Place, stopped: _Stopped, action: Action) -> Judgement[None]:
+        """Leave the scope by a message of its own: handled twice, it does the same again."""
+        state = stopped.walk.state
+        state.frames, state.action, state.escaping = [], action, True
+        yield from scopes.go_on(stopped.keeper, state, place, place.token.current_node, "escape")
+
+    def _sleep(self, place: Place, stopped: _Stopped, stop: Sleep, dice: float) -> Judgement[None]:
+        state, token = stopped.walk.state, place.token
+        state.action = stop.action
+        due_ms = stopped.walk.run.now_ms + stop.delay_ms + round(stop.jitter_ms * dice)
+        context = yield from scopes.stored(stopped.keeper, state)
+        child = scopes.child(
+            msgspec.structs.replace(place, context=context),
+            stop.at,
+            "retry" if stop.fault else "woke",
+        )
+        child = msgspec.structs.replace(child, signal="resume", sent_at=max(due_ms, token.sent_at))
+        if stop.at not in stopped.walk.visits:  # what this token has told about it is the last word
+            yield Report(
+                token=token,
+                node=stop.at,
+                status="waiting",
+                lineage=place.lineage,
+                metadata={"resume_at": due_ms},
+            )
+        if stop.delay_ms or stop.jitter_ms:
+            yield SetTimer(child, due_ms)
+        else:
+            yield Publish(child)
+
+    def _complete(self, place: Place, output: Any, exported: Any) -> Judgement[None]:
+        context = Context()
+        for name, value in ((OUTPUT, output), ("context", exported)):
+            if name == OUTPUT or value is not None:
+                context, payload = context.add(f"${name}", encode(value))
+                if payload is not None:
+                    yield Store(payload)
+        place = msgspec.structs.replace(place, context=context)
+        yield from flow.leave(self, place, flow.leaf(OUTPUT, 0, place))
+
+    def _halt(self, place: Place, fault: Fault, exported: Any) -> Judgement[None]:
+        """End the run with an error; what it exported is kept, its inner state is nobody's."""
+        context = Context()
+        if exported is not None:
+            context, payload = context.add("$context", encode(exported))
+            if payload is not None:
+                yield Store(payload)
+        place = msgspec.structs.replace(place, context=context)
+        yield from flow.halt(self, place, fault.instance, to_error(fault), "halted")
+
+    # -- signals and second deliveries ---------------------------------------------------------
+
+    def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
+        """Yield what follows from a time limit that is over: of a scope, or of the whole run."""
+        if token.from_edge:
+            yield from scopes.overdue(token, now_ms)
+            return
+        fault = timed_out("/", token.span[0])
+        yield from flow.halt(self, place_of(token, now_ms), "", to_error(fault), "failed")
+
+    def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
+        """Yield again what followed when this token closed the scope at `depth`."""
+        yield from flow.finish(self, place_of(token, now_ms), depth)
+
+    # -- what only this language can say about its scopes --------------------------------------
+
+    def item_value(self, origin: str, left: dict[str, bytes]) -> bytes:
+        """Return what the one path of a scope left behind."""
+        return next(value for value in left.values() if value)
+
+    def item_error(self, origin: str, error: bytes) -> bytes:
+        """Return the value of a scope that was aborted, which only a foreign message can do."""
+        return error
+
+    def filled(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+        """Yield nothing: a scope that is complete is told by what follows it."""
+        yield from ()
+
+    def joined(self, origin: Token, values: list[bytes], place: Place) -> Judgement[None]:
+        """Yield what follows a scope whose paths are all complete."""
+        yield from scopes.join(origin, values, place)
+
+    def overspent(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+        """Yield nothing: scopes have no budget of failures."""
+        yield from ()
+
+
+def _fault(error: NodeError, at: str) -> Fault:
+    """Return an activity's failure as a fault; one that is a fault already keeps what it says."""
+    if {"type", "status"} <= error.details.keys():
+        return msgspec.convert({**error.details, "instance": at}, Fault)
+    return from_activity(error, at)

@@ -1,0 +1,114 @@
+"""What an expression sees: the language's variables, made when one of them is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from weft import __version__
+from weft.kernel.moment import to_iso
+from weft.languages.serverless.model import For, Task, Try, Workflow
+from weft.languages.serverless.state import Frame, State
+
+_RUNTIME = {"name": "weft", "version": __version__, "metadata": {}}
+
+
+class Run:
+    """What does not change while a token is handled."""
+
+    __slots__ = ("id", "now_ms", "started_ms", "workflow")
+
+    def __init__(self, workflow: Workflow, run_id: str, started_ms: int, now_ms: int) -> None:
+        self.workflow = workflow
+        self.id = run_id
+        self.started_ms = started_ms
+        self.now_ms = now_ms
+
+
+class Sight(Mapping[str, Any]):
+    """The variables at one task. Which of them may be named where was checked at load time."""
+
+    __slots__ = ("_extra", "_frame", "_run", "_state", "_task")
+
+    def __init__(
+        self, run: Run, state: State, task: Task, frame: Frame | None, extra: Mapping[str, Any]
+    ) -> None:
+        """`extra` holds what only this place has: the output, the error that is being caught."""
+        self._run = run
+        self._state = state
+        self._task = task
+        self._frame = frame
+        self._extra = extra
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._extra:
+            return self._extra[name]
+        match name:
+            case "context":
+                return self._state.context
+            case "input" if self._frame is not None:
+                return self._frame.given
+            case "task":
+                return self._describe_task()
+            case "workflow":
+                return self._describe_workflow()
+            case "runtime":
+                return _RUNTIME
+            case _:
+                return self._scoped(name)
+
+    def _describe_task(self) -> dict[str, Any]:
+        frame, task = self._frame, self._task
+        return {
+            "name": task.name,
+            "reference": task.at,
+            "definition": task.definition,
+            "input": frame.raw if frame else None,
+            "output": self._extra.get("raw_output"),
+            "startedAt": moment(frame.began if frame else self._run.now_ms),
+        }
+
+    def _describe_workflow(self) -> dict[str, Any]:
+        return {
+            "id": self._run.id,
+            "definition": self._run.workflow.value,
+            "input": self._state.given,
+            "startedAt": moment(self._run.started_ms),
+        }
+
+    def _scoped(self, name: str) -> Any:
+        tasks = self._run.workflow.tasks
+        for frame in reversed(self._state.frames):
+            for known, value in named_by(frame, tasks.get(frame.at)):
+                if known == name:
+                    return value
+        return self._state.variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._extra)
+
+    def __len__(self) -> int:
+        return len(self._extra)
+
+
+def named_by(frame: Frame, task: Task | None) -> Iterator[tuple[str, Any]]:
+    """Yield the variables that a frame gives to the tasks inside it."""
+    match task:
+        case For(each=each, index=index) if frame.items:
+            yield each, frame.items[frame.index]
+            yield index, frame.index
+        case Try(catch=catch) if frame.phase == "catch":
+            yield catch.name, frame.error
+
+
+def scoped(state: State, workflow: Workflow) -> dict[str, Any]:
+    """Return every variable that loops and catches around a place have named."""
+    found = dict(state.variables)
+    for frame in state.frames:
+        found |= dict(named_by(frame, workflow.tasks.get(frame.at)))
+    return found
+
+
+def moment(ms: int) -> dict[str, Any]:
+    """Return a point in time as expressions see it."""
+    return {"iso8601": to_iso(ms), "epoch": {"seconds": ms // 1000, "milliseconds": ms}}

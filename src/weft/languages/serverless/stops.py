@@ -1,0 +1,92 @@
+"""Where a walk through the tree stops, because something must happen before it can go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from weft.languages.serverless.faults import Fault
+from weft.languages.serverless.model import Call, Fork, Task, Try
+from weft.languages.serverless.state import Action
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Go on in another message: what is next must have its own, or this one has done enough.
+
+    `limit_ms`: the workflow begins, and must not take longer.
+    """
+
+    action: Action
+    limit_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Do something outside. The top frame is the task's."""
+
+    task: Call
+    arguments: Any
+    """A value, or a function of the secrets when they are needed to make it."""
+    timeout_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Go on later: after `delay_ms`, and up to `jitter_ms` more by chance."""
+
+    at: str
+    action: Action
+    delay_ms: int
+    jitter_ms: int = 0
+    fault: Fault | None = None
+    """What is tried again; None when it is a wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Run the branches of a fork, each in a scope of its own. The top frame is the fork's."""
+
+    task: Fork
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Run a task, which has no frame yet, in a scope that ends when its time is over."""
+
+    task: Task
+    raw: Any
+    limit_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Run the tasks of a try in a scope that ends when its time is over. Its frame is on top."""
+
+    task: Try
+    limit_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """This path is at its end. `then` is where the task it was about leads, if it was about one."""
+
+    output: Any
+    then: str = "continue"
+
+
+@dataclass(frozen=True, slots=True)
+class Escape:
+    """This path ends its scope at once; the action is to be done outside."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Faulted:
+    """An error that nothing handles ends the run."""
+
+    fault: Fault
+
+
+Stop = Go | Act | Sleep | Spread | Limit | Attempt | Done | Escape | Faulted

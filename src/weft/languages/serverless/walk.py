@@ -1,0 +1,396 @@
+"""The walk through the tree: control flow, one task after another, until something must happen.
+
+A walk is a function of a token and of its own choices: walked again, it comes to the same stop. It
+goes no further than a bounded number of tasks, so that a long loop neither holds up other runs nor
+is lost with its worker. After something outside was done (`acted`) it stops before everything that
+needs more than one effect: that gets a message of its own, which can safely be handled twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from weft.errors import ExpressionError
+from weft.languages.serverless import catching
+from weft.languages.serverless.durations import duration_ms
+from weft.languages.serverless.faults import Fault, FaultError, read_fault, standard
+from weft.languages.serverless.model import (
+    Call,
+    Do,
+    Duration,
+    For,
+    Fork,
+    Function,
+    Raise,
+    Root,
+    Set,
+    Shaping,
+    Switch,
+    Task,
+    Try,
+    Wait,
+    lists_of,
+)
+from weft.languages.serverless.sight import Run, Sight
+from weft.languages.serverless.state import Action, Frame, State
+from weft.languages.serverless.stops import (
+    Act,
+    Attempt,
+    Done,
+    Escape,
+    Faulted,
+    Go,
+    Limit,
+    Sleep,
+    Spread,
+    Stop,
+)
+from weft.languages.serverless.values import Expression, Given, Template
+
+TASKS = 500
+"""How many tasks one message enters at most."""
+LIMITED = "/timeout"
+ATTEMPTED = "/catch/retry/limit/attempt"
+"""Below a task's pointer: the scope that its time limit, or that of an attempt, makes."""
+
+Next = Action | Stop
+
+
+@dataclass(slots=True)
+class Visit:
+    """What a task came to, the last time this walk passed it."""
+
+    output: Any = None
+    fault: Fault | None = None
+    times: int = 1
+
+
+class Walk:
+    """One path through the tree, from one stop to the next."""
+
+    def __init__(self, run: Run, state: State, scope: str) -> None:
+        """`scope` names the scope that the path is in; "" is the run itself."""
+        self.run = run
+        self.state = state
+        self.scope = scope
+        self.visits: dict[str, Visit] = {}
+        self.acted = False
+        self._entered = 0
+
+    def go(self, action: Action | None = None) -> Stop:
+        """Walk on with `action`, or with what the state says is next, and return where it stops."""
+        step: Next = action or self.state.action
+        while isinstance(step, Action):
+            try:
+                step = self._do(step)
+            except FaultError as error:
+                step = Action("raise", error.fault.value())
+        return step
+
+    def _do(self, action: Action) -> Next:
+        match action.kind:
+            case "begin":
+                return self._begin()
+            case "enter":
+                return self._enter(action)
+            case "complete":
+                return self.complete(action.value)
+            case "after":
+                return self._after(self.task(action.at), action.value, action.then)
+            case "listed":
+                return self._listed(action.value)
+            case "attempt":
+                return self._attempt()
+            case "raise":
+                return self._raise(read_fault(action.value))
+            case "end":
+                return self._end(action.value)
+            case _:
+                assert_never(action.kind)
+
+    # -- beginning -----------------------------------------------------------------------------
+
+    def _begin(self) -> Next:
+        root, given = self.task(""), self.state.given
+        self._validate(root.input, given, "/input", "the workflow's input")
+        data = self._render(root.input.template, self.given(root, None, given), "/input", given)
+        limit_ms = None
+        if root.timeout is not None:
+            limit_ms = self.duration(root.timeout, self.given(root, None, given), "/timeout")
+        self.state.frames.append(Frame("", given, data, self.run.now_ms))
+        first = Action("enter", data, self._first(root))
+        return first if limit_ms is None else Go(first, limit_ms)
+
+    def _enter(self, action: Action) -> Next:
+        task, raw = self.task(action.at), action.value
+        limited = task.timeout is not None and isinstance(task, Do | For | Fork | Function | Try)
+        if limited and not self.state.frames and self.scope == task.at + LIMITED:
+            limited = False  # it is what this scope is about
+        alone = limited or isinstance(task, Call | Fork)
+        if self._entered >= TASKS or (alone and self.acted):
+            return Go(action)
+        self._entered += 1
+        frame = Frame(task.at, raw, raw, self.run.now_ms)
+        if limited and task.timeout is not None:
+            limit_ms = self.duration(task.timeout, self.given(task, frame, raw), task.at)
+            return Limit(task, raw, limit_ms)
+        if task.condition is not None and not self.holds(
+            task.condition, self.given(task, frame, raw), task.at
+        ):
+            return self._after(task, raw, "continue")
+        self._validate(task.input, raw, task.at, "the input")
+        frame.given = self._render(task.input.template, self.given(task, frame, raw), task.at, raw)
+        self.state.frames.append(frame)
+        return self._perform(task, frame)
+
+    def _perform(self, task: Task, frame: Frame) -> Next:
+        given = self.given(task, frame, frame.given)
+        match task:
+            case Set(value=value):
+                return self.complete(self._render(value, given, task.at))
+            case Do():
+                return Action("enter", frame.given, self._first(task))
+            case For():
+                return self._loop(task, frame)
+            case Function(arguments=arguments):
+                data = self._render(arguments, given, task.at, frame.given)
+                return Action("enter", data, self._first(task))
+            case Switch():
+                return self.complete(frame.given, self._choose(task, given))
+            case Raise(error=error):
+                raise FaultError(_raised(self._render(error, given, task.at), task.at))
+            case Try():
+                frame.since = self.run.now_ms
+                return Action("attempt")
+            case Wait():
+                return self._wait(task, given)
+            case Fork():
+                return Spread(task)
+            case Call():
+                return self._call(task, given)
+            case _:
+                raise TypeError(f"no such task: {task.kind}")
+
+    def _loop(self, task: For, frame: Frame) -> Next:
+        given = self.given(task, frame, frame.given)
+        items = self._evaluate(task.items, given, task.at)
+        if not isinstance(items, list):
+            detail = f"for.in must be an array, but {task.items.text!r} is not"
+            raise FaultError(standard("expression", detail, task.at))
+        frame.items, frame.index = items, -1
+        return self._iterate(task, frame, frame.given)
+
+    def _iterate(self, task: For, frame: Frame, data: Any) -> Next:
+        frame.index += 1
+        if frame.index >= len(frame.items):
+            return self._leave_loop(frame, data)
+        go_on = task.condition_to_go_on
+        if go_on is not None and not self.holds(go_on, self.given(task, frame, data), task.at):
+            return self._leave_loop(frame, data)
+        return Action("enter", data, self._first(task))
+
+    def _leave_loop(self, frame: Frame, data: Any) -> Next:
+        frame.items = None
+        return self.complete(data)
+
+    def _choose(self, task: Switch, given: Given) -> str:
+        for case in task.cases:
+            if case.when is not None and self.holds(case.when, given, task.at):
+                return case.then
+        return next((case.then for case in task.cases if case.when is None), task.then)
+
+    def _wait(self, task: Wait, given: Given) -> Stop:
+        length = self.duration(task.duration, given, task.at)
+        if task.timeout is not None:
+            limit_ms = self.duration(task.timeout, given, task.at)
+            if limit_ms < length:
+                action = Action("raise", timed_out(task.at, limit_ms).value())
+                return Sleep(task.at, action, limit_ms)
+        return Sleep(task.at, Action("complete", given.data), length)
+
+    def _call(self, task: Call, given: Given) -> Act:
+        timeout_s = None
+        if task.timeout is not None:
+            timeout_s = self.duration(task.timeout, given, task.at) / 1000
+        if task.secrets:
+
+            def late(secrets: Any) -> Any:
+                sight = {name: given.variables.get(name) for name in task.arguments.names}
+                variables = {**sight, "secrets": secrets}
+                return task.arguments.render(Given(given.data, variables, given.now_ms))
+
+            return Act(task, late, timeout_s)
+        return Act(task, self._render(task.arguments, given, task.at), timeout_s)
+
+    def _attempt(self) -> Next:
+        """Begin, or begin again, the tasks of the try on top."""
+        frame = self.state.frames[-1]
+        task = self.task(frame.at)
+        if not isinstance(task, Try):
+            raise TypeError(f"{frame.at} is not a try")
+        retry = task.catch.retry
+        if retry is None or retry.attempt_limit is None or frame.phase == "attempt":
+            return Action("enter", frame.given, self._first(task))
+        if self.acted:
+            return Go(Action("attempt", None, task.at))
+        given = self.given(task, frame, frame.given)
+        return Attempt(task, self.duration(retry.attempt_limit, given, task.at))
+
+    # -- ending --------------------------------------------------------------------------------
+
+    def complete(self, raw: Any, then: str | None = None) -> Next:
+        """The task on top came to `raw`: shape it, export from it, and leave the task."""
+        frame = self.state.frames[-1]
+        task = self.task(frame.at)
+        output = self._render(
+            task.output.template, self.given(task, frame, raw, raw_output=raw), task.at, raw
+        )
+        self._validate(task.output, output, task.at, "the output")
+        if task.export.template is not None:
+            seen = self.given(task, frame, output, raw_output=raw, output=output)
+            context = self._render(task.export.template, seen, task.at)
+            self._validate(task.export, context, task.at, "what is exported")
+            self.state.context = context
+        elif task.export.schema is not None:
+            self._validate(task.export, self.state.context, task.at, "the context")
+        self.state.frames.pop()
+        # Of an activity it is told what came of it, before it was shaped: a run whose state was
+        # lost is walked again from that.
+        self._note(task.at, Visit(raw if isinstance(task, Call) else output))
+        return self._after(task, output, then)
+
+    def _after(self, task: Task, output: Any, then: str | None = None) -> Next:
+        then = then or task.then
+        if then == "end":
+            return self._end(output)
+        if not self.state.frames:
+            return Done(output, then)
+        if then == "continue":
+            following = self.run.workflow.following.get(task.at)
+            return Action("enter", output, following) if following else self._listed(output)
+        if then == "exit":
+            return self._listed(output)
+        return Action("enter", output, self.run.workflow.beside[task.at][then])
+
+    def _listed(self, output: Any) -> Next:
+        """The tasks inside the task on top are done."""
+        frame = self.state.frames[-1]
+        match self.task(frame.at):
+            case Root():
+                return self._finish(output)
+            case For() as task:
+                return self._iterate(task, frame, output)
+            case Try(catch=catch) if frame.phase == "catch":
+                return self.complete(output, catch.then)
+            case Try() if frame.phase == "attempt":
+                self.state.frames.pop()
+                return Done(output)
+            case _:
+                return self.complete(output)
+
+    def _end(self, output: Any) -> Next:
+        self.state.frames.clear()
+        return Escape(Action("end", output)) if self.scope else self._finish(output)
+
+    def _finish(self, output: Any) -> Next:
+        self.state.frames.clear()
+        root = self.task("")
+        shaped = self._render(
+            root.output.template, self.given(root, None, output), "/output", output
+        )
+        self._validate(root.output, shaped, "/output", "the workflow's output")
+        return Done(shaped)
+
+    def _raise(self, fault: Fault) -> Next:
+        """Go up until a try handles the error."""
+        if fault.instance in self.run.workflow.tasks:
+            self._note(fault.instance, Visit(fault=fault))
+        frames = self.state.frames
+        while frames:
+            frame = frames[-1]
+            task = self.task(frame.at)
+            if isinstance(task, Try) and frame.phase == "":
+                try:
+                    found = catching.handle(self, task, frame, fault)
+                except FaultError as error:  # what decides about the error has itself failed
+                    fault, found = error.fault, None
+                if found is not None:
+                    return found
+            if task.at not in ("", fault.instance):
+                self._note(task.at, Visit(fault=fault))
+            frames.pop()
+        return Escape(Action("raise", fault.value())) if self.scope else Faulted(fault)
+
+    # -- expressions ---------------------------------------------------------------------------
+
+    def task(self, at: str) -> Task:
+        """Return the task with a pointer."""
+        return self.run.workflow.tasks[at]
+
+    def _first(self, task: Task) -> str:
+        return lists_of(task)[0][0].at
+
+    def given(self, task: Task, frame: Frame | None, data: Any, **extra: Any) -> Given:
+        """Return what an expression of `task` works on."""
+        return Given(data, Sight(self.run, self.state, task, frame, extra), self.run.now_ms)
+
+    def holds(self, expression: Expression, given: Given, at: str) -> bool:
+        """Return whether a condition is true; a condition that fails is an error."""
+        try:
+            return expression.holds(given)
+        except ExpressionError as problem:
+            raise FaultError(standard("expression", str(problem), at)) from None
+
+    def duration(self, duration: Duration, given: Given, at: str) -> int:
+        """Return a duration in milliseconds."""
+        if duration.fixed_ms is not None:
+            return duration.fixed_ms
+        value = self._render(duration.template, given, at)
+        try:
+            return duration_ms(value)
+        except ValueError as problem:
+            detail = f"this is not a duration: {problem}"
+            raise FaultError(standard("expression", detail, at)) from None
+
+    def _evaluate(self, expression: Expression, given: Given, at: str) -> Any:
+        try:
+            return expression.evaluate(given)
+        except ExpressionError as problem:
+            raise FaultError(standard("expression", str(problem), at)) from None
+
+    def _render(self, template: Template | None, given: Given, at: str, default: Any = None) -> Any:
+        if template is None:
+            return default
+        try:
+            return template.render(given)
+        except ExpressionError as problem:
+            raise FaultError(standard("expression", str(problem), at)) from None
+
+    def _validate(self, shaping: Shaping, value: Any, at: str, what: str) -> None:
+        complaint = shaping.schema.complaint(value) if shaping.schema is not None else ""
+        if complaint:
+            detail = f"{what} does not match its schema: {complaint}"
+            raise FaultError(standard("validation", detail, at))
+
+    def _note(self, at: str, visit: Visit) -> None:
+        before = self.visits.get(at)
+        if before is not None:
+            visit.times += before.times
+        self.visits[at] = visit
+
+
+def timed_out(at: str, limit_ms: int) -> Fault:
+    """Return the error of what took too long."""
+    return standard("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
+
+
+def _raised(value: dict[str, Any], at: str) -> Fault:
+    status = value.get("status")
+    if isinstance(status, str) and status.isdecimal() and len(status) <= 3:
+        status = int(status)
+    if isinstance(status, bool) or not isinstance(status, int):
+        detail = f"the error to raise has the status {str(status)[:40]!r}, which is no number"
+        return standard("expression", detail, at)
+    texts = {name: str(value.get(name) or "") for name in ("type", "title", "detail")}
+    return Fault(status=status, instance=str(value.get("instance") or at), **texts)

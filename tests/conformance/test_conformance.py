@@ -1,0 +1,20 @@
+"""The language as its specification says it: every scenario of `features`, in one process."""
+
+import pytest
+
+from conformance.scenarios import play, scenarios
+
+SCENARIOS = list(scenarios())
+
+
+@pytest.mark.parametrize(
+    "scenario", SCENARIOS, ids=[f"{one.feature}: {one.name}" for one in SCENARIOS]
+)
+async def test_scenario(lab, scenario):
+    await play(scenario, lab)
+
+
+def test_no_two_scenarios_have_the_same_name():
+    names = [(one.feature, one.name) for one in SCENARIOS]
+
+    assert sorted(set(names)) == sorted(names)

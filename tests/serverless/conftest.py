@@ -1,0 +1,10 @@
+"""Every test of the language works in a laboratory of its own."""
+
+import pytest
+
+from serverless.lab import TreeLab
+
+
+@pytest.fixture
+async def lab(tmp_path):
+    return TreeLab(tmp_path)

@@ -1,0 +1,113 @@
+"""The same trees on RabbitMQ, Redis and PostgreSQL, in real time."""
+
+import msgspec
+import pytest
+
+from distributed.lab import laboratory, publish
+from serverless.lab import workflow
+from weft.bootstrap.languages import compile_source, read_definition
+from weft.languages.serverless.document import parse_definition
+from weft.runtime.queues import EXECUTION
+
+SOON = {"milliseconds": 50}
+
+
+@pytest.fixture
+async def lab(rabbitmq_url, redis_url, postgres_url):
+    async with laboratory(rabbitmq_url, redis_url, postgres_url) as one:
+        yield one
+
+
+async def run(lab, document, given=None):
+    """Run a document to its end on the cluster; return its output, or its error."""
+    program = compile_source(parse_definition(document).source)
+    started = await lab.cluster.starter().start(program, program.document.source, given)
+    return await end_of(lab, started)
+
+
+async def end_of(lab, execution_id):
+    store = lab.cluster.store
+    lab.ended.append(execution_id)
+    from distributed.lab import until
+
+    async def over():
+        execution = await store.execution(execution_id)
+        return execution is not None and execution.completion is not None
+
+    await until(over)
+    await until(lab.tidy)
+    execution = await store.execution(execution_id)
+    completion = msgspec.json.decode(execution.completion)
+    if completion["status"] != "completed":
+        return completion["error"]["details"]
+    return completion["final_context"]["$output"]
+
+
+async def test_control_flow_and_a_loop(lab):
+    document = workflow(
+        {"loop": {"for": {"in": "[range(1200)]"}, "do": [{"add": {"set": {"n": "${ .n + 1 }"}}}]}},
+        {"check": {"switch": [{"yes": {"when": ".n == 1200", "then": "end"}}]}},
+        {"never": {"set": {"n": 0}}},
+    )
+
+    assert {"n": 1200} == await run(lab, document, {"n": 0})
+
+
+async def test_forks_races_waits_and_limits(lab):
+    race = {"compete": True, "branches": [{"s": {"wait": "PT1H"}}, {"q": {"set": {"won": True}}}]}
+    document = workflow(
+        {
+            "all": {
+                "fork": {
+                    "branches": [
+                        {"a": {"do": [{"w": {"wait": SOON}}, {"x": {"set": {"n": 1}}}]}},
+                        {"b": {"fork": race}},
+                        {"c": {"try": [{"d": {"timeout": {"after": SOON}, "do": [
+                            {"e": {"wait": "PT1H"}}]}}],
+                            "catch": {"do": [{"f": {"set": {"late": "${ $error.status }"}}}]}}},
+                    ]
+                }
+            }
+        }
+    )  # fmt: skip
+
+    assert [{"n": 1}, {"won": True}, {"late": 408}] == await run(lab, document)
+
+
+async def test_retries_and_a_fault(lab):
+    error = {"type": "https://example.com/e", "status": 503}
+    retry = {"delay": SOON, "limit": {"attempt": {"count": 2}}}
+    document = workflow(
+        {"t": {"try": [{"boom": {"raise": {"error": error}}}], "catch": {"retry": retry}}}
+    )
+
+    assert {**error, "instance": "/do/0/t/try/0/boom"} == await run(lab, document)
+
+
+async def test_a_workflow_that_takes_too_long(lab):
+    document = workflow({"w": {"wait": "PT1H"}}, timeout={"after": SOON})
+
+    assert 408 == (await run(lab, document))["status"]
+
+
+async def test_a_definition_inside_a_message_is_known_for_what_it_is(lab, rabbitmq_url):
+    document = workflow({"one": {"set": {"n": "${ .n + 1 }"}}})
+    message = {
+        "workflow_id": "test_case",
+        "execution_id": "by-hand",
+        "current_node": "/do/0/one",
+        "workflow_definition": document,
+        "accumulated_context": {"$input": {"n": 1}},
+    }
+    publish(rabbitmq_url, EXECUTION, msgspec.json.encode(message))
+
+    assert {"n": 2} == await end_of(lab, "by-hand")
+
+
+def test_a_definition_inside_a_message_keeps_its_identity():
+    document = workflow({"one": {"set": {"n": 1}}})
+
+    definition = read_definition(msgspec.json.encode(document), "other")
+
+    assert "test_case" == definition.workflow_id
+    assert definition.ref == compile_source(definition.source).ref

@@ -1,0 +1,149 @@
+"""kill -9: real processes die in the middle of a loop, a fork and a pause, and others go on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from serverless.lab import HEAD
+
+WEFT = Path(sys.executable).with_name("weft")
+PATIENCE_S = 120.0
+
+
+class Server:
+    """Counts the requests that come, by path and by idempotency key; some fail at first."""
+
+    def __init__(self, failures: int) -> None:
+        self.asked: Counter[str] = Counter()
+        self.keys: Counter[str] = Counter()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                outer.asked[self.path] += 1
+                outer.keys[self.headers["idempotency-key"]] += 1
+                bad = self.path == "/flaky" and outer.asked[self.path] <= failures
+                body = json.dumps({"path": self.path}).encode()
+                self.send_response(503 if bad else 200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # the drill
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def server():
+    one = Server(failures=2)
+    yield one
+    one.close()
+
+
+def ask(url: str) -> dict[str, object]:
+    return {"call": "http", "with": {"method": "post", "endpoint": url, "body": {"x": 1}}}
+
+
+def killed_and_resumed(folder: Path, document: dict[str, object], ready) -> dict[str, object]:
+    """Run a document, kill it each time `ready` says so (a number of times), and end it."""
+    file, database = folder / "w.json", folder / "weft.db"
+    file.write_text(json.dumps(document))
+    first: list[str | Path] = [WEFT, "run", file, "--db", database, "--id", "r", "--json"]
+    again: list[str | Path] = [WEFT, "resume", "r", "--db", database, "--json"]
+    command = first
+    for moment in ready:
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            give_up = time.monotonic() + PATIENCE_S
+            while not moment() and process.poll() is None:
+                assert time.monotonic() < give_up, "stuck"
+                time.sleep(0.005)
+            process.kill()
+        command = again
+    ended = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
+    result = json.loads(ended.stdout)
+    return result[0] if isinstance(result, list) else result
+
+
+def test_a_loop_that_is_killed_goes_on_with_the_item_it_was_at(tmp_path, server):
+    document = {
+        "document": HEAD,
+        "do": [
+            {
+                "loop": {
+                    "for": {"in": "[range(60)]"},
+                    "do": [
+                        {"ask": ask(f"{server.url}/item")},
+                        {
+                            "keep": {
+                                "set": "${ (($context // 0) + $item) }",
+                                "export": {"as": "."},
+                            }
+                        },
+                    ],
+                }
+            }
+        ],
+    }
+    moments = [lambda n=n: server.asked["/item"] >= n for n in (10, 30, 50)]
+
+    result = killed_and_resumed(tmp_path, document, moments)
+
+    assert ("completed", sum(range(60))) == (result["status"], result["output"])
+    assert 60 == len(server.keys)
+    assert 60 <= server.asked["/item"] <= 63
+
+
+def test_a_fork_that_is_killed_goes_on_in_every_branch(tmp_path, server):
+    def branch(name: str) -> dict[str, object]:
+        calls = [{f"{name}{i}": ask(f"{server.url}/{name}")} for i in range(15)]
+        return {name: {"do": [*calls, {f"{name}-last": {"set": {"who": name}}}]}}
+
+    document = {
+        "document": HEAD,
+        "do": [{"all": {"fork": {"branches": [branch("a"), branch("b"), branch("c")]}}}],
+    }
+    moments = [lambda n=n: server.asked.total() >= n for n in (9, 25)]
+
+    result = killed_and_resumed(tmp_path, document, moments)
+
+    assert "completed" == result["status"]
+    assert [{"who": "a"}, {"who": "b"}, {"who": "c"}] == result["output"]
+    assert 45 == len(server.keys)
+
+
+def test_a_pause_between_attempts_outlives_its_process(tmp_path, server):
+    retry = {"delay": {"milliseconds": 700}, "limit": {"attempt": {"count": 3}}}
+    document = {
+        "document": HEAD,
+        "do": [{"t": {"try": [{"ask": ask(f"{server.url}/flaky")}], "catch": {"retry": retry}}}],
+    }
+    moments = [lambda n=n: server.asked["/flaky"] >= n for n in (1, 2)]
+
+    result = killed_and_resumed(tmp_path, document, moments)
+
+    assert ("completed", {"path": "/flaky"}) == (result["status"], result["output"])
+    assert server.asked["/flaky"] >= 3

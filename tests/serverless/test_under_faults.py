@@ -1,0 +1,152 @@
+"""Trees in a world where workers die, and messages come twice and out of order.
+
+The simulator's own world runs the real programs; whatever happens there, a run ends once and as it
+would have ended in peace.
+"""
+
+import msgspec
+import pytest
+
+from serverless.lab import workflow
+from weft.kernel.outcome import Failed, NodeError, Succeeded
+from weft.languages.serverless import scopes
+from weft.languages.serverless.document import parse_definition
+from weft.languages.serverless.program import ServerlessProgram
+from weft.nodes.calls import calls
+from weft.simulation.checking import BrokenError, check_invariants
+from weft.simulation.world import BRUTAL, CALM, HARSH, World
+
+SEEDS = 60
+GET = {"call": "http", "with": {"method": "get", "endpoint": "http://pets/1"}}
+BOOM = {"raise": {"error": {"type": "https://example.com/e", "status": 500}}}
+SLOW = {"wait": "PT1H"}
+ADD = {"set": {"n": "${ .n + 1 }"}}
+
+
+def steady(token, activity, dice):
+    """Always answer the same."""
+    return Succeeded({"n": 10})
+
+
+def fickle(token, activity, dice):
+    """Fail half of the time: another execution of the same message may come to something else."""
+    if dice.random() < 0.5:
+        return Failed(NodeError("busy", "HTTP_STATUS", {"status": 503}))
+    return Succeeded({"n": 10})
+
+
+def again(count=1000):
+    return {"retry": {"delay": "PT1S", "limit": {"attempt": {"count": count}}}}
+
+
+CASES = {
+    "a loop with an activity": (
+        workflow({"l": {"for": {"in": "[1, 2, 3]"}, "do": [
+            {"g": {**GET, "output": {"as": "{n: ($input.n + .n * $item)}"}}}, {"a": ADD}]}}),
+        steady, {"n": 63},
+    ),
+    "retries until it works": (
+        workflow({"l": {"for": {"in": "[1, 2, 3]"}, "do": [
+            {"t": {"try": [{"g": GET}, {"a": ADD}], "catch": again()}}]}}),
+        fickle, {"n": 11},
+    ),
+    "a fork of activities and waits": (
+        workflow({"f": {"fork": {"branches": [
+            {"a": {"do": [{"g": GET}, {"h": GET}, {"i": ADD}]}},
+            {"b": {"do": [{"w": {"wait": "PT5S"}}, {"x": ADD}]}},
+            {"c": {"set": {"n": 3}}}]}}}),
+        steady, [{"n": 11}, {"n": 1}, {"n": 3}],
+    ),
+    "a fork of fickle activities": (
+        workflow({"f": {"fork": {"branches": [
+            {"a": {"try": [{"g": GET}, {"h": GET}], "catch": again()}},
+            {"b": {"try": [{"i": GET}], "catch": again()}}]}}}),
+        fickle, [{"n": 10}, {"n": 10}],
+    ),
+    "forks that are tried again because a branch failed": (
+        workflow({"t": {"try": [{"f": {"fork": {"branches": [
+            {"a": {"do": [{"g": GET}, {"h": ADD}]}}, {"b": GET}, {"c": {"wait": "PT2S"}}]}}}],
+            "catch": again()}}),
+        fickle, [{"n": 11}, {"n": 10}, {"n": 0}],
+    ),
+    "an error in a branch": (
+        workflow({"t": {"try": [{"f": {"fork": {"branches": [
+            {"a": SLOW}, {"b": {"do": [{"g": GET}, {"x": BOOM}]}}]}}}],
+            "catch": {"do": [{"h": {"set": {"at": "${ $error.instance }"}}}]}}}),
+        steady, {"at": "/do/0/t/try/0/f/fork/branches/1/b/do/1/x"},
+    ),
+    "a race": (
+        workflow({"f": {"fork": {"compete": True, "branches": [
+            {"a": SLOW}, {"b": {"do": [{"g": GET}, {"x": ADD}]}}, {"c": {"wait": "PT30M"}}]}}},
+            {"after": ADD}),
+        steady, {"n": 12},
+    ),
+    "the end from inside a fork in a fork": (
+        workflow({"f": {"fork": {"branches": [{"a": SLOW}, {"b": {"fork": {"branches": [
+            {"c": SLOW}, {"d": {"do": [{"g": GET}, {"e": {**ADD, "then": "end"}}]}}]}}}]}}},
+            {"never": {"set": {"n": 99}}}),
+        steady, {"n": 11},
+    ),
+    "a limit that is kept and one that is not": (
+        workflow({"q": {"timeout": {"after": "PT10M"}, "do": [
+                {"g": GET}, {"w": {"wait": "PT1M"}}]}},
+            {"t": {"try": [{"s": {"timeout": {"after": "PT10M"}, "do": [{"a": ADD}, {"x": SLOW}]}}],
+                   "catch": {"do": [{"h": {"set": {"n": "${ .n + $error.status }"}}}]}}}),
+        steady, {"n": 418},
+    ),
+    "attempts with a limit": (
+        workflow({"t": {"try": [{"g": GET}, {"s": SLOW}], "catch": {
+            "retry": {"delay": "PT1S", "limit": {"attempt": {"count": 2, "duration": "PT10S"}}},
+            "do": [{"h": {"set": {"n": "${ $error.status }"}}}]}}}),
+        steady, {"n": 408},
+    ),
+    "a fork in a loop with a limit around each": (
+        workflow({"l": {"for": {"in": "[range(4)]"}, "do": [
+            {"f": {"timeout": {"after": "PT1M"}, "fork": {"branches": [{"a": ADD}, {"b": GET}]}}},
+            {"u": {"set": {"n": "${ .[0].n + .[1].n }"}}}]}}),
+        steady, {"n": 44},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_ends_once_and_as_it_would_in_peace(name):
+    document, behave, expected = CASES[name]
+    parsed = parse_definition(document)
+    for seed in range(SEEDS):
+        for faults in (CALM, HARSH, BRUTAL):
+            world = World(ServerlessProgram(parsed, calls), behave, seed, faults)
+            witness = world.run({"n": 0})
+            check_invariants(world)
+            (ending,) = {msgspec.json.encode(one) for one in witness.completions}
+            ended = msgspec.json.decode(ending)
+            assert ("completed", expected) == (
+                ended["status"],
+                ended["final_context"].get("$output"),
+            ), f"seed {seed}: {ended}"
+
+
+def test_a_workflow_that_takes_too_long_ends_once_too():
+    parsed = parse_definition(workflow({"g": GET}, {"s": SLOW}, timeout={"after": "PT1M"}))
+    for seed in range(SEEDS):
+        world = World(ServerlessProgram(parsed, calls), steady, seed, BRUTAL)
+        witness = world.run({"n": 0})
+        check_invariants(world)
+        (ending,) = {msgspec.json.encode(one) for one in witness.completions}
+        assert 408 == msgspec.json.decode(ending)["error"]["details"]["status"]
+
+
+def test_leaving_a_scope_without_a_message_of_its_own_would_be_noticed(monkeypatch):
+    def at_once(self, place, stopped, action):
+        state = stopped.walk.state
+        state.frames, state.action = [], action
+        yield from scopes.escape(place, state)
+
+    monkeypatch.setattr(ServerlessProgram, "_escape", at_once)
+    document, behave, _ = CASES["forks that are tried again because a branch failed"]
+    parsed = parse_definition(document)
+    with pytest.raises(BrokenError):
+        for seed in range(SEEDS):
+            world = World(ServerlessProgram(parsed, calls), behave, seed, BRUTAL)
+            world.run({"n": 0})
+            check_invariants(world)
