@@ -5,8 +5,11 @@
     ├── InputError          a caller's argument, input or file is wrong
     ├── ExpressionError     an expression does not parse, fails, or breaks its limits
     ├── MessageError        a message does not decode or breaks a limit: it goes to quarantine
+    │   └── NewerMessageError   it is of a later version: left to a process that knows it
     ├── CredentialError     a credential reference cannot be resolved
-    └── StorageError        the store cannot be opened, is held by another process, or is damaged
+    ├── StorageError        the store cannot be opened, is held by another process, or is damaged
+    │   └── StorageUnavailableError   it cannot be reached now (also an UnavailableError)
+    └── UnavailableError    a service cannot be reached now: trying again may help
 
 A failing *node* is not an exception but a value (`weft.kernel.outcome.Failed`): an exception that
 leaves a node is turned into one. What is raised here is always somebody's mistake or a broken
@@ -77,9 +80,21 @@ class MessageError(WeftError):
     """A message does not decode or breaks a limit; retrying it can never help."""
 
 
+class NewerMessageError(MessageError):
+    """A message of a later schema version: a process that knows it can handle it, this one not."""
+
+
 class CredentialError(WeftError):
     """A credential reference cannot be resolved; the text never holds a secret."""
 
 
 class StorageError(WeftError):
     """The store cannot be opened, is held by another process, or is damaged."""
+
+
+class UnavailableError(WeftError):
+    """A service cannot be reached or used now; nobody has to put anything right first."""
+
+
+class StorageUnavailableError(StorageError, UnavailableError):
+    """The store cannot be reached or used now."""

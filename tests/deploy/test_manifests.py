@@ -153,3 +153,21 @@ def test_the_image_takes_only_what_is_there():
 
     assert allowed == names
     assert all((ROOT / name).exists() for name in names)
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_probes_and_prometheus_ask_where_the_process_listens(name):
+    container = pod(name)["containers"][0]
+    host, port = parsed(container["args"])["metrics"]
+    template = objects("Deployment")[f"weft-{name}"]["spec"]["template"]
+    asked = {probe: container[probe]["httpGet"] for probe in ("livenessProbe", "readinessProbe")}
+
+    assert "0.0.0.0" == host
+    assert [{"name": "metrics", "containerPort": port}] == container["ports"]
+    assert {"path": "/live", "port": "metrics"} == asked["livenessProbe"]
+    assert {"path": "/ready", "port": "metrics"} == asked["readinessProbe"]
+    assert {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(port),
+        "prometheus.io/path": "/metrics",
+    } == template["metadata"]["annotations"]

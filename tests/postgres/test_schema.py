@@ -1,15 +1,27 @@
 """The tables: what migrations make is what the schema says, and every question has its index."""
 
 import json
-import re
 from importlib import resources
 
 import asyncpg
 import pytest
 
 from weft.adapters.postgres import statements
-from weft.adapters.postgres.migrations import migrate, migrations
+from weft.adapters.postgres.migrations import NAME, migrate, migrations, obstacle
+from weft.adapters.postgres.opening import open_store
+from weft.errors import StorageError
 
+TABLES = {
+    "definition",
+    "event",
+    "execution",
+    "migration",
+    "node_run",
+    "payload",
+    "start_key",
+    "workflow",
+    "workflow_version",
+}
 SCHEMA = resources.files("weft.adapters.postgres").joinpath("sql/schema.sql").read_text()
 
 COLUMNS = """
@@ -50,9 +62,7 @@ async def test_the_migrations_make_the_schema(db):
     await db.execute(SCHEMA)
 
     assert migrated == await described(db, "written")
-    assert {"definition", "execution", "migration", "node_run", "payload"} == {
-        row[0] for row in migrated
-    }
+    assert TABLES == {row[0] for row in migrated}
 
 
 async def test_migrating_again_changes_nothing(db):
@@ -74,11 +84,38 @@ async def test_a_migration_of_a_newer_release_is_no_obstacle(db):
     assert 1 + len(migrations()) == await db.fetchval("SELECT count(*) FROM migration")
 
 
-def test_migrations_are_numbered_without_gaps_and_safe_for_the_release_before():
-    pattern = re.compile(r"(\d{4})_pre_[a-z_]+\.sql")
-    numbers = [int(pattern.fullmatch(name)[1]) for name in migrations()]
+def test_migrations_are_numbered_without_gaps_and_say_whom_they_are_safe_for():
+    numbers = [int(NAME.fullmatch(name)["number"]) for name in migrations()]
 
     assert list(range(1, len(numbers) + 1)) == numbers
+
+
+@pytest.mark.parametrize(
+    ("applied", "expected"),
+    [
+        (["0001_pre_a.sql", "0002_pre_b.sql"], ""),
+        (["0003_pre_c.sql"], ""),
+        (["0003_pre_c.sql", "0004_after_0002_d.sql"], ""),
+        (["0003_pre_c.sql", "0005_after_0003_e.sql"], "0005_after_0003_e.sql"),
+        (["something else"], ""),
+    ],
+)
+def test_a_release_works_under_newer_tables_until_one_asks_for_more(applied, expected):
+    assert expected == obstacle(applied, ["0001_pre_a.sql", "0002_pre_b.sql"])
+
+
+async def test_a_process_that_is_too_old_for_the_tables_says_so(db, postgres_url):
+    await migrate(db)
+    await db.execute("INSERT INTO migration VALUES ('9999_after_9998_from_the_future.sql')")
+
+    with pytest.raises(StorageError) as refused:
+        await open_store(postgres_url)
+
+    expected = (
+        "PostgreSQL holds the tables of a newer weft (9999_after_9998_from_the_future.sql), too new"
+        " for this one: update this process"
+    )
+    assert expected == str(refused.value)
 
 
 FILLING = """
@@ -90,6 +127,7 @@ FROM generate_series(1, 20000) n;
 INSERT INTO node_run
 SELECT 'x' || n / 10, 't' || n, 'a', 'success', 1, n, 1 FROM generate_series(1, 50000) n;
 INSERT INTO payload SELECT 'x' || n, 'h', 'x' FROM generate_series(1, 20000) n;
+INSERT INTO event SELECT 'x' || n, 1, 'x' FROM generate_series(1, 20000) n;
 ANALYZE;
 """
 HOT = {
@@ -103,7 +141,8 @@ HOT = {
     "end": (statements.END, [["x7", "x8"], ["failed"] * 2, [1, 2], [b"", b""]]),
     "forget node runs": (statements.FORGET[0], [["x7", "x8"]]),
     "forget payloads": (statements.FORGET[1], [["x7", "x8"]]),
-    "forget runs": (statements.FORGET[2], [["x7", "x8"]]),
+    "forget events": (statements.FORGET[2], [["x7", "x8"]]),
+    "forget runs": (statements.FORGET[3], [["x7", "x8"]]),
 }
 
 

@@ -52,6 +52,27 @@ async def test_settling_twice_has_no_effect(bus):
         assert b"1" == (await anext(deliveries)).body
 
 
+async def test_acknowledging_out_of_order_acknowledges_just_these(bus, rabbitmq_url):
+    await fill(bus, 8)
+    async with aclosing(bus.consume(QUEUE, prefetch=8)) as deliveries:
+        held = [await anext(deliveries) for _ in range(8)]
+        for n in (5, 1, 0, 3):
+            await held[n].ack()
+        await held[2].give_back()
+    await bus.close()
+
+    again = RabbitBus(rabbitmq_url)
+    await again.open()
+    async with asyncio.timeout(10), aclosing(again.consume(QUEUE, prefetch=8)) as deliveries:
+        left = {(await anext(deliveries)).body for _ in range(4)}
+        more = asyncio.ensure_future(anext(deliveries))
+        await again.publish(QUEUE, b"last")
+        left.add((await more).body)
+    await again.close()
+
+    assert {b"2", b"4", b"6", b"7", b"last"} == left
+
+
 async def test_leaving_the_iteration_gives_back_only_what_was_not_handed_out(bus):
     await fill(bus, 3)
     deliveries = bus.consume(QUEUE, prefetch=3)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.adapters.rabbitmq.topology import Topology, check_version
+from weft.adapters.rabbitmq.topology import Topology, check_version, default_message_limit
 from weft.ports.bus import BusError
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "topology.md"
@@ -120,3 +120,38 @@ def test_versions_from_3_10_on_are_taken(version):
 def test_older_versions_are_refused(version):
     with pytest.raises(BusError, match=r"too old: weft needs 3\.10 or later"):
         check_version(version)
+
+
+@pytest.mark.parametrize(
+    ("version", "mebibytes"),
+    [("3.10.8", 128), ("3.13.7", 128), ("4.0.1", 16), ("4.2.6", 16), ("4.3.0-rc.1", 16)],
+)
+def test_how_large_a_message_may_be_follows_from_the_version(version, mebibytes):
+    assert mebibytes * 1024 * 1024 == default_message_limit(version)
+
+
+@pytest.mark.parametrize(
+    ("queue_type", "refused"),
+    [
+        ("classic", {"x-delivery-limit", "x-consumer-timeout", "x-dead-letter-strategy"}),
+        ("quorum", {"x-max-priority", "x-queue-mode"}),
+    ],
+)
+def test_no_queue_has_an_argument_that_some_version_refuses_for_its_type(queue_type, refused):
+    for queue in Topology(queue_type).queues():
+        assert set() == refused & set(queue.arguments)
+        assert queue_type == queue.arguments["x-queue-type"]
+
+
+def test_every_quorum_queue_says_how_often_it_delivers():
+    """
+    Without the argument it is as often as needed on 3.x, and 20 times on 4.x.
+    """
+    assert all("x-delivery-limit" in queue.arguments for queue in Topology("quorum").queues())
+
+
+def test_work_that_is_delivered_too_often_is_not_dropped():
+    limited = [one for one in Topology("quorum").queues() if one.name.startswith("workflow.exec")]
+
+    assert 4 == len(limited)
+    assert all("x-dead-letter-exchange" in queue.arguments for queue in limited)

@@ -6,28 +6,32 @@
 
 A service is the one that its variable names; or the one that listens on its standard port of this
 machine, if it is usable; or a private one, started once for the whole run and ended with it; and
-where it is not installed it is installed first, as root in CI or with WEFT_TEST_INSTALL=1. What was
-done is said on standard error. A service that cannot be had fails the test in CI and skips it
-elsewhere.
+where it is not installed it is installed first: as root always (WEFT_TEST_INSTALL=0 forbids it),
+else with a sudo that asks for no password, in CI or with WEFT_TEST_INSTALL=1. What was done is said
+on standard error. A service that cannot be had fails the test in CI; elsewhere it skips it, and the
+end of the run says so.
 
-`own_rabbitmq` is a private broker for tests that stop or starve theirs.
+`own_rabbitmq` and `own_redis` are private ones for tests that stop, starve or reconfigure theirs.
 """
 
 import fcntl
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
 from services import postgres, rabbitmq, redis
-from services.process import MissingError
+from services.process import Kept, MissingError
 from services.rabbitmq import RabbitServer
 
+T = TypeVar("T")
 Find = Callable[[int], dict[str, Any]]
+SKIPPED = "service missing: "
 
 
 @pytest.fixture
@@ -47,12 +51,16 @@ def rabbitmq_url(rabbitmq_server: RabbitServer) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def own_rabbitmq(request: pytest.FixtureRequest) -> Iterator[RabbitServer]:
     """A broker for the tests of one module alone."""
-    try:
-        with _aloud(request):
-            server, kept = rabbitmq.start_rabbitmq()
-    except MissingError as missing:
-        _without(missing)
+    server, kept = _own(rabbitmq.start_rabbitmq, request)
     yield server
+    kept.end()
+
+
+@pytest.fixture(scope="module")
+def own_redis(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A Redis for the tests of one module alone."""
+    url, kept = _own(redis.start_redis, request)
+    yield url
     kept.end()
 
 
@@ -95,14 +103,37 @@ def _shared(name: str, find: Find, request: pytest.FixtureRequest) -> dict[str, 
     return dict(found)
 
 
+def _own(start: Callable[[], tuple[T, Kept]], request: pytest.FixtureRequest) -> tuple[T, Kept]:
+    """Start a private service."""
+    try:
+        with _aloud(request):
+            return start()
+    except MissingError as missing:
+        _without(missing)
+
+
 def _aloud(request: pytest.FixtureRequest) -> AbstractContextManager[None]:
     """Let what is said reach the terminal, past the capture of the tests."""
     capture: Any = request.config.pluginmanager.getplugin("capturemanager")
     return nullcontext() if capture is None else capture.global_and_fixture_disabled()
 
 
-def _without(missing: MissingError) -> Any:
+def _without(missing: MissingError) -> NoReturn:
     """Fail in CI, where every service must be there; skip elsewhere."""
     if os.environ.get("CI"):
         pytest.fail(str(missing), pytrace=False)
-    pytest.skip(str(missing))
+    pytest.skip(f"{SKIPPED}{missing}")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say what was not tested, and why: a run without its services must not look like a pass."""
+    reasons = Counter(
+        reason.removeprefix("Skipped: ").removeprefix(SKIPPED)
+        for report in terminalreporter.stats.get("skipped", ())
+        if SKIPPED in (reason := str(report.longrepr[2]))
+    )
+    if reasons:
+        terminalreporter.section("NOT TESTED: services are missing", yellow=True, bold=True)
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f"{count} tests skipped: {reason}", yellow=True)
+        terminalreporter.line("with CI=true these are failures", yellow=True)

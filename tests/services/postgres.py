@@ -46,8 +46,11 @@ def find_postgres(run_pid: int) -> dict[str, Any]:
     return {"url": start_postgres(run_pid)[0]}
 
 
-def start_postgres(run_pid: int | None = None) -> tuple[str, Kept]:
-    """Start a PostgreSQL of our own; as root, in the name of the user `postgres`."""
+def start_postgres(run_pid: int | None = None, *, durable: bool = False) -> tuple[str, Kept]:
+    """Start a PostgreSQL of our own; as root, in the name of the user `postgres`.
+
+    A test's data need not survive a loss of power, and is written faster so; a benchmark's must.
+    """
     if not _folders() and program("initdb") is None:
         install("postgresql")
     initdb, server = program("initdb", *_folders()), program("postgres", *_folders())
@@ -64,7 +67,8 @@ def start_postgres(run_pid: int | None = None) -> tuple[str, Kept]:
         capture_output=True,
         cwd=directory,
     )
-    settings = ("listen_addresses=127.0.0.1", "max_connections=200", *UNSAFE_BUT_FAST)
+    settings = ["listen_addresses=127.0.0.1", "max_connections=200"]
+    settings += [] if durable else UNSAFE_BUT_FAST
     words = ["-p", str(port), "-k", str(directory), *(w for s in settings for w in ("-c", s))]
     # SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for every client to leave.
     kept = keep(

@@ -1,5 +1,6 @@
 """Private services as child processes: free ports, temporary directories, a keeper for each."""
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -15,6 +16,8 @@ from pathlib import Path
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_S = 60
+LOCK_S = 120
+"""How long an upgrade that the system does by itself may keep us from installing."""
 KEPT: "list[Kept]" = []
 """Held to the end of the run: a process object that is forgotten while it runs is a warning."""
 
@@ -115,17 +118,42 @@ def wait_until(ready: Callable[[], bool], kept: Kept, name: str) -> None:
 
 
 def install(package: str) -> None:
-    """Install a package of the system, where a run may do that: as root, in CI or when asked to."""
-    allowed = os.environ.get("CI") or os.environ.get("WEFT_TEST_INSTALL") == "1"
-    if os.geteuid() != 0 or not allowed or shutil.which("apt-get") is None:
+    """Install a package of Debian or Ubuntu, or say what would help.
+
+    As root it is installed, unless WEFT_TEST_INSTALL=0. Other users need a sudo that asks for no
+    password, and CI or WEFT_TEST_INSTALL=1: whoever runs tests as themselves has not asked for it.
+    """
+    rights = _rights()
+    if rights is None or shutil.which("apt-get") is None:
         raise MissingError(
-            f"{package} is not installed: install it, or run as root with WEFT_TEST_INSTALL=1"
+            f"{package} is neither running nor installed: `sudo apt install {package}`, or run as"
+            " root, or set WEFT_TEST_INSTALL=1 where sudo asks for no password"
         )
+    # One at a time: the workers of a run ask for several packages at once, and apt takes a lock.
+    with Path(tempfile.gettempdir(), f"weft-install-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _install(package, rights)
+
+
+def _install(package: str, rights: list[str]) -> None:
     say(f"installing {package} with apt-get")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    # RUNLEVEL: a package shall not start its service; ours are private, on free ports.
+    apt = [*rights, "env", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1", "apt-get"]
+    apt += ["-o", f"DPkg::Lock::Timeout={LOCK_S}"]
     for words in (["update", "-q"], ["install", "-qy", "--no-install-recommends", package]):
-        done = subprocess.run(
-            ["apt-get", *words], env=environment, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*apt, *words], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise MissingError(f"apt-get {words[0]} failed: {done.stderr.strip()[-500:]}")
+
+
+def _rights() -> list[str] | None:
+    """Return what to put before a command that needs root; None when this run may not have it."""
+    asked = os.environ.get("WEFT_TEST_INSTALL")
+    if asked == "0":
+        return None
+    if os.geteuid() == 0:
+        return []
+    if not (asked == "1" or os.environ.get("CI")) or shutil.which("sudo") is None:
+        return None
+    quiet = subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False)
+    return ["sudo", "-n"] if quiet.returncode == 0 else None

@@ -37,6 +37,7 @@ class SqliteJournal(SqliteReader):
             super().__init__(_connect(path))
             if fresh:
                 _create(self._writer)
+            _extend(self._writer)
         except sqlite3.DatabaseError as problem:
             self._lock.release()
             raise StorageError(f"{path} is not a usable weft database: {problem}") from None
@@ -113,6 +114,20 @@ def _create(db: sqlite3.Connection) -> None:
     db.executescript(f"BEGIN; {schema} {stamp} COMMIT;")
 
 
+def _extend(db: sqlite3.Connection) -> None:
+    """Bring a file of an earlier release up to date; what is added does not disturb that one."""
+    tables = dict(db.execute("SELECT name, sql FROM sqlite_master"))
+    if "cancelled" not in tables["execution"]:
+        _apply(db, "cancelled.sql")
+    if "execution_workflow" not in tables or "cancelled" not in tables["execution"]:
+        _apply(db, "master.sql")
+
+
+def _apply(db: sqlite3.Connection, name: str) -> None:
+    script = resources.files("weft.adapters.embedded").joinpath(f"sql/{name}").read_text()
+    db.executescript(f"BEGIN; {script} COMMIT;")
+
+
 def _write_runs(db: sqlite3.Connection, batch: Batch) -> None:
     if batch.definitions:
         db.executemany("INSERT OR IGNORE INTO definition VALUES (?, ?, ?)", batch.definitions)
@@ -135,6 +150,8 @@ def _write_runs(db: sqlite3.Connection, batch: Batch) -> None:
             "INSERT INTO node_run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             map(_node_run, batch.node_runs),
         )
+    if batch.events:
+        db.executemany("INSERT INTO event VALUES (?, ?, ?)", batch.events)
     for one in batch.ended:
         # A terminal state is final: the row changes only while it still runs.
         db.execute(

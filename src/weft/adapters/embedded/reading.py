@@ -22,6 +22,11 @@ _EXECUTIONS = (
     " FROM execution"
 )
 
+VISITS = (
+    "SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,"
+    " lineage, output, output_ref, error, rowid FROM node_run"
+)
+
 
 class SqliteReader:
     """The reading half of the journal, on a connection of its own."""
@@ -86,25 +91,15 @@ class SqliteReader:
 
     def node_runs(self, execution_id: str) -> Iterator[NodeRun]:
         """Iterate over what the nodes of a run came to, in the order it was recorded."""
-        query = (
-            "SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,"
-            " lineage, output, output_ref, error"
-            " FROM node_run WHERE execution_id = ? ORDER BY rowid"
-        )
+        query = f"{VISITS} WHERE execution_id = ? ORDER BY rowid"
         for row in self._reader.execute(query, (execution_id,)):
-            yield NodeRun(
-                execution_id=row[0],
-                token_id=row[1],
-                node_id=row[2],
-                status=row[3],
-                attempt=row[4],
-                at_ms=row[5],
-                duration_ms=row[6],
-                lineage=_lineage.decode(row[7]) if row[7] else (),
-                output=msgspec.Raw(row[8]) if row[8] is not None else None,
-                output_ref=_ref.decode(row[9]) if row[9] else None,
-                error=row[10],
-            )
+            yield read_visit(row)
+
+    def last_event(self, execution_id: str) -> int:
+        """Return the number of the last event of a run."""
+        query = "SELECT coalesce(max(seq), 0) FROM event WHERE execution_id = ?"
+        row = self._one(query, execution_id)
+        return int(row[0])
 
     def quarantine(self) -> list[Quarantined]:
         """Return what is in quarantine, oldest first."""
@@ -116,6 +111,23 @@ class SqliteReader:
 
     def _one(self, query: str, *values: object) -> Any:
         return self._reader.execute(query, values).fetchone()
+
+
+def read_visit(row: tuple[Any, ...]) -> NodeRun:
+    """Return the node run of a row of `VISITS`."""
+    return NodeRun(
+        execution_id=row[0],
+        token_id=row[1],
+        node_id=row[2],
+        status=row[3],
+        attempt=row[4],
+        at_ms=row[5],
+        duration_ms=row[6],
+        lineage=_lineage.decode(row[7]) if row[7] else (),
+        output=msgspec.Raw(row[8]) if row[8] is not None else None,
+        output_ref=_ref.decode(row[9]) if row[9] else None,
+        error=row[10],
+    )
 
 
 def _execution(row: tuple[Any, ...]) -> Execution:

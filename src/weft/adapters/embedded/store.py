@@ -22,7 +22,7 @@ from weft.errors import StorageError
 from weft.kernel.messages import CompletionMessage, NodeStatusMessage
 from weft.ports.journal import Definition, Execution, NodeRun
 from weft.ports.ledger import Entries, check_request, entries_of
-from weft.ports.store import Store
+from weft.ports.store import Silence, Store
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x77656673  # "wefs": a store is not a journal
@@ -65,12 +65,14 @@ class SqliteStore:
         """Return a definition by its content address."""
         return await self._do(lambda: self._reader.definition(ref))
 
-    async def begin(self, execution: Execution) -> bool:
+    async def begin(self, execution: Execution, start: bytes = b"") -> bool:
         """Note that a run starts: True once for each id, also when messages of it came before."""
         values = (
             execution.execution_id,
             execution.workflow_id,
             execution.definition_ref,
+            execution.started_ms,
+            start,
             execution.started_ms,
         )
         return await self._do(lambda: self._db.execute(_BEGIN, values).rowcount == 1)
@@ -85,7 +87,8 @@ class SqliteStore:
 
     async def execution(self, execution_id: str) -> Execution | None:
         """Return one run."""
-        return await self._do(lambda: self._reader.execution(execution_id))
+        found = await self._do(lambda: _listed(self._db.execute(_EXECUTION, (execution_id,))))
+        return found[0] if found else None
 
     async def executions(self, *, status: str | None = None, limit: int = 100) -> list[Execution]:
         """Return runs, newest first."""
@@ -97,6 +100,23 @@ class SqliteStore:
     async def node_runs(self, execution_id: str) -> list[NodeRun]:
         """Return what the nodes of a run came to, in the order it was recorded."""
         return await self._do(lambda: list(self._reader.node_runs(execution_id)))
+
+    async def quiet(self, before_ms: int, *, after: str = "", limit: int = 100) -> list[Silence]:
+        """Return runs that have not ended and of which nothing was heard since a moment."""
+        check_request(None, limit)
+        values = (before_ms, after, limit)
+        return await self._do(lambda: _silent(self._db.execute(_QUIET, values)))
+
+    async def start_of(self, execution_id: str) -> bytes:
+        """Return the tokens a run began with; b"" if none are known."""
+        query = "SELECT start FROM execution WHERE execution_id = ?"
+        row = await self._do(lambda: self._db.execute(query, (execution_id,)).fetchone())
+        return bytes(row[0]) if row and row[0] is not None else b""
+
+    async def regenerate(self, execution_id: str, generation: int, now_ms: int) -> bool:
+        """Make the next generation of a run its own, once."""
+        values = (now_ms, execution_id, generation)
+        return await self._do(lambda: self._db.execute(_REGENERATE, values).rowcount == 1)
 
     async def prune(self, before_ms: int) -> int:
         """Drop runs that ended before a moment, some at a time; say how many.
@@ -199,6 +219,12 @@ def _row(run: NodeRun) -> tuple[Any, ...]:
     )
 
 
+def _silent(rows: sqlite3.Cursor) -> list[Silence]:
+    names = [column[0] for column in rows.description]
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    return [Silence(heard_ms=one.pop("heard_ms"), execution=Execution(**one)) for one in found]
+
+
 def _listed(rows: sqlite3.Cursor) -> list[Execution]:
     names = [column[0] for column in rows.description]
     return [Execution(**dict(zip(names, row, strict=True))) for row in rows]
@@ -208,19 +234,23 @@ _SAVE_DEFINITION = "INSERT INTO definition VALUES (?, ?, ?) ON CONFLICT DO NOTHI
 
 # A run that was only seen so far is begun now, and what its ending says stays.
 _BEGIN = """
-INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun)
-VALUES (?, ?, ?, 'running', ?, 1)
+INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun,
+                       start, heard_ms)
+VALUES (?, ?, ?, 'running', ?, 1, ?, ?)
 ON CONFLICT (execution_id) DO UPDATE
 SET workflow_id = excluded.workflow_id, definition_ref = excluded.definition_ref,
-    started_ms = excluded.started_ms, begun = 1
+    started_ms = excluded.started_ms, begun = 1, start = excluded.start
 WHERE NOT begun
 """
 
 _SEE = """
-INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun)
-VALUES (?, ?, '', 'running', ?, 0)
-ON CONFLICT (execution_id) DO UPDATE SET started_ms = excluded.started_ms
-WHERE NOT begun AND excluded.started_ms < started_ms
+INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun,
+                       heard_ms)
+VALUES (?, ?, '', 'running', ?, 0, ?)
+ON CONFLICT (execution_id) DO UPDATE
+SET started_ms = CASE WHEN begun THEN started_ms ELSE min(started_ms, excluded.started_ms) END,
+    heard_ms = max(heard_ms, excluded.heard_ms)
+WHERE NOT begun AND excluded.started_ms < started_ms OR excluded.heard_ms > heard_ms + 10000
 """
 
 _RECORD = """
@@ -234,14 +264,34 @@ UPDATE execution SET status = ?, ended_ms = ?, completion = ?
 WHERE execution_id = ? AND status = 'running'
 """
 
+_EXECUTION = """
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation
+FROM execution WHERE execution_id = ?
+"""
+
 _NEWEST = """
-SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation
 FROM execution ORDER BY started_ms DESC, execution_id DESC LIMIT ?
 """
 
 _NEWEST_OF_STATUS = """
-SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation
 FROM execution WHERE status = ? ORDER BY started_ms DESC, execution_id DESC LIMIT ?
+"""
+
+_QUIET = """
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation, heard_ms
+FROM execution WHERE status = 'running' AND heard_ms < ? AND execution_id > ?
+ORDER BY execution_id LIMIT ?
+"""
+
+_REGENERATE = """
+UPDATE execution SET generation = generation + 1, heard_ms = ?
+WHERE execution_id = ? AND generation = ? AND status = 'running'
 """
 
 _EXPIRED = "SELECT execution_id FROM execution WHERE ended_ms < ? ORDER BY ended_ms LIMIT ?"

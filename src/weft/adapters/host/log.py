@@ -21,6 +21,8 @@ _LEVELS = {
     "error": logging.ERROR,
 }
 _LOGGER = logging.getLogger("weft")
+_TRACING = logging.getLogger("opentelemetry")
+"""What cannot be sent to a collector is told in the same form as everything else."""
 
 
 class HostLog:
@@ -37,9 +39,10 @@ def configure_log(
     """Send the log to `stream` (standard error unless given), replacing what was set before."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_JsonLines() if as_json else _TextLines())
-    _LOGGER.handlers[:] = [handler]
-    _LOGGER.setLevel(_LEVELS[level])
-    _LOGGER.propagate = False
+    for logger, least in ((_LOGGER, _LEVELS[level]), (_TRACING, logging.WARNING)):
+        logger.handlers[:] = [handler]
+        logger.setLevel(least)
+        logger.propagate = False
 
 
 class _JsonLines(logging.Formatter):
@@ -53,16 +56,18 @@ class _JsonLines(logging.Formatter):
 
 
 class _TextLines(logging.Formatter):
-    """`time level message key=value ...`, for people."""
+    """`time level message key=value ...` on one line, for people."""
 
     def format(self, record: logging.LogRecord) -> str:
         head = _head(record)
-        pairs = (f"{name}={_shown(value)}" for name, value in _fields(record).items())
+        fields = _fields(record)
+        if fields.get("attempt") == 1:
+            del fields["attempt"]  # the rule; only a repetition is news
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["exception"] = repr(record.exc_info[1])
+        pairs = (f"{name}={_shown(value)}" for name, value in fields.items())
         message = _one_line(record.getMessage())
-        line = " ".join((head["time"], head["level"].upper(), message, *pairs))
-        if record.exc_info:
-            line = f"{line}\n{self.formatException(record.exc_info)}"
-        return line
+        return " ".join((head["time"], head["level"].upper(), message, *pairs))
 
 
 def _head(record: logging.LogRecord) -> dict[str, str]:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
-from weft.errors import StorageError
+from weft.errors import StorageError, StorageUnavailableError
 
 FAILURES = (
     asyncpg.PostgresError,
@@ -16,6 +16,13 @@ FAILURES = (
 )
 """Everything the driver raises for what the other side does."""
 
+_PASSING = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # it starts or stops, or someone ended the connection
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,  # a standby may be about to become the primary
+)
 _FORM = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 
 
@@ -45,7 +52,8 @@ def unreadable() -> StorageError:
 
 def failure(problem: Exception, place: str) -> StorageError:
     """Return the error that tells what went wrong at `place`, and what to do."""
-    return StorageError(f"PostgreSQL at {place} {_told(problem)}")
+    kind = StorageUnavailableError if isinstance(problem, _PASSING) else StorageError
+    return kind(f"PostgreSQL at {place} {_told(problem)}")
 
 
 def _told(problem: Exception) -> str:

@@ -10,6 +10,7 @@ from asyncpg import Pool, Record
 from weft.adapters.postgres.failures import FAILURES, failure, place_of, unreadable
 from weft.adapters.postgres.migrations import migrate
 from weft.adapters.postgres.store import PostgresStore
+from weft.errors import StorageError
 
 CONNECTIONS = 10
 CONNECT_TIMEOUT_S = 10
@@ -22,7 +23,8 @@ async def open_store(url: str) -> PostgresStore:
     """Connect, bring the tables up to date, and return the store.
 
     Raises StorageError, one line with the remedy, when the server cannot be reached, refuses the
-    user, has no such database, or is read-only. The line never holds the password.
+    user, has no such database, is read-only, or has the tables of a much newer release. The line
+    never holds the password.
     """
     place = place_of(url)
     pool: _Connections = await asyncpg.create_pool(
@@ -38,6 +40,9 @@ async def open_store(url: str) -> PostgresStore:
     except FAILURES as problem:
         await pool.close()
         raise failure(problem, place) from None
+    except StorageError:
+        await pool.close()
+        raise
     except ValueError:  # a port that is no number, a host that cannot be a name
         await pool.close()
         raise unreadable() from None

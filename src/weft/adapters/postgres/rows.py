@@ -11,6 +11,7 @@ from asyncpg import Record
 from weft.kernel.context import Ref
 from weft.kernel.lineage import Lineage
 from weft.ports.journal import Execution, NodeRun
+from weft.ports.store import Silence
 
 _encode = msgspec.json.Encoder().encode
 _lineage = msgspec.json.Decoder(Lineage)
@@ -59,3 +60,9 @@ def read_node_run(row: Record) -> NodeRun:
 def read_execution(row: Record) -> Execution:
     """Return the run of a row."""
     return Execution(**row)
+
+
+def read_silence(row: Record) -> Silence:
+    """Return the silent run of a row."""
+    fields = dict(row)
+    return Silence(heard_ms=fields.pop("heard_ms"), execution=Execution(**fields))

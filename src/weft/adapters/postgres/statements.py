@@ -14,24 +14,32 @@ DEFINITION = "SELECT ref, workflow_id, source FROM definition WHERE ref = $1"
 
 # A run that was only seen so far is begun now, and what its ending says stays.
 BEGIN = """
-INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun)
-VALUES ($1, $2, $3, 'running', $4, true)
+INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun,
+                       start, heard_ms)
+VALUES ($1, $2, $3, 'running', $4, true, $5, $4)
 ON CONFLICT (execution_id) DO UPDATE
 SET workflow_id = excluded.workflow_id, definition_ref = excluded.definition_ref,
-    started_ms = excluded.started_ms, begun = true
+    started_ms = excluded.started_ms, begun = true, start = excluded.start
 WHERE NOT execution.begun
 RETURNING execution_id
 """
 
 # Locks every run of the batch, in order, also those that it leaves as they are: two masters that
 # fold messages of the same runs wait for each other here and never in a circle.
+# When a run was last heard of is written at most every ten seconds: it need not be exact.
 SEE = """
-INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun)
-SELECT one.execution_id, one.workflow_id, '', 'running', one.started_ms, false
-FROM unnest($1::text[], $2::text[], $3::bigint[]) AS one (execution_id, workflow_id, started_ms)
+INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun,
+                       heard_ms)
+SELECT one.execution_id, one.workflow_id, '', 'running', one.started_ms, false, one.heard_ms
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
+     AS one (execution_id, workflow_id, started_ms, heard_ms)
 ORDER BY one.execution_id
-ON CONFLICT (execution_id) DO UPDATE SET started_ms = excluded.started_ms
+ON CONFLICT (execution_id) DO UPDATE
+SET started_ms = CASE WHEN execution.begun THEN execution.started_ms
+                      ELSE least(execution.started_ms, excluded.started_ms) END,
+    heard_ms = greatest(execution.heard_ms, excluded.heard_ms)
 WHERE NOT execution.begun AND excluded.started_ms < execution.started_ms
+   OR excluded.heard_ms > execution.heard_ms + 10000
 """
 
 RECORD = """
@@ -46,6 +54,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::b
              lineage, output, output_ref, error, place)
 ORDER BY place
 ON CONFLICT (execution_id, token_id, node_id) DO NOTHING
+RETURNING execution_id, token_id, node_id
 """
 
 # A terminal state is final: the row changes only while it still runs.
@@ -55,21 +64,40 @@ SET status = one.status, ended_ms = one.ended_ms, completion = one.completion
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])
      AS one (execution_id, status, ended_ms, completion)
 WHERE execution.execution_id = one.execution_id AND execution.status = 'running'
+RETURNING execution.execution_id
 """
 
 EXECUTION = """
-SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation
 FROM execution WHERE execution_id = $1
 """
 
 NEWEST = """
-SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation
 FROM execution ORDER BY started_ms DESC, execution_id DESC LIMIT $1
 """
 
 NEWEST_OF_STATUS = """
-SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation
 FROM execution WHERE status = $2 ORDER BY started_ms DESC, execution_id DESC LIMIT $1
+"""
+
+QUIET = """
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion,
+       generation, heard_ms
+FROM execution WHERE status = 'running' AND execution_id > $2 AND heard_ms < $1
+ORDER BY execution_id LIMIT $3
+"""
+
+START = "SELECT start FROM execution WHERE execution_id = $1"
+
+REGENERATE = """
+UPDATE execution SET generation = generation + 1, heard_ms = $3
+WHERE execution_id = $1 AND generation = $2 AND status = 'running'
+RETURNING execution_id
 """
 
 NODE_RUNS = """
@@ -87,6 +115,7 @@ ORDER BY ended_ms LIMIT $2 FOR UPDATE SKIP LOCKED
 FORGET = (
     "DELETE FROM node_run WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM payload WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM event WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM execution WHERE execution_id = ANY ($1::text[])",
 )
 

@@ -18,7 +18,7 @@ from pika.exceptions import (  # type: ignore[import-untyped]  # as above
     ProbableAuthenticationError,
 )
 
-from weft.ports.bus import BusError
+from weft.ports.bus import BusError, BusUnavailableError
 
 CONNECT_TIMEOUT_S = 15
 HEARTBEAT_S = 20
@@ -72,23 +72,35 @@ def read_address(url: str) -> Address:
 
 
 def unreachable(address: Address, problem: BaseException) -> BusError:
-    """Return the error that says why `address` cannot be reached, and what to do."""
+    """Return the error that says why `address` cannot be reached, and what to do.
+
+    It is a BusUnavailableError unless somebody must put something right first.
+    """
     place = f"{address.host}:{address.port}"
     for cause in _causes(problem):
         match cause:
-            case ProbableAuthenticationError() | AuthenticationError():
+            # The library keeps only the words of a refusal in what it calls probable.
+            case ProbableAuthenticationError() if "(403)" in str(cause):
+                return BusError(_denied(address))
+            case AuthenticationError():
                 return BusError(_denied(address))
             case ConnectionClosedByBroker(reply_code=403):
                 return BusError(_denied(address))
-            case ProbableAccessDeniedError() | ConnectionClosedByBroker(reply_code=530):
-                return BusError(
-                    f"RabbitMQ at {place}: virtual host {address.virtual_host!r} does not exist, "
-                    f"or user {address.user!r} may not use it; `rabbitmqctl add_vhost` and "
-                    "`rabbitmqctl set_permissions` make it so"
-                )
-            case IncompatibleProtocolError():
-                return BusError(
-                    f"{place} does not speak AMQP 0-9-1; check the port (5672, or 5671 for amqps)"
+            case ProbableAccessDeniedError() if "(530)" in str(cause):
+                return BusError(_not_there(address))
+            case ConnectionClosedByBroker(reply_code=530):
+                return BusError(_not_there(address))
+            case (
+                IncompatibleProtocolError()
+                | ProbableAuthenticationError()
+                | ProbableAccessDeniedError()
+            ):
+                # A broker that refuses says so (the cases above). This one only hung up: so does
+                # one that is just starting or stopping, or a balancer in front of it.
+                return BusUnavailableError(
+                    f"RabbitMQ at {place} hung up in the middle of the greeting: it is starting or "
+                    "stopping, or it does not speak AMQP 0-9-1 (its port is 5672, or 5671 for "
+                    "amqps)"
                 )
             case ssl.SSLError():
                 return BusError(
@@ -96,21 +108,21 @@ def unreachable(address: Address, problem: BaseException) -> BusError:
                     "certificate and that the port is the one for amqps"
                 )
             case ConnectionRefusedError():
-                return BusError(
+                return BusUnavailableError(
                     f"RabbitMQ at {place} refused the connection; start the broker, or correct "
                     "the URL"
                 )
             case socket.gaierror():
-                return BusError(
+                return BusUnavailableError(
                     f"RabbitMQ: the host {address.host!r} is not known; correct the URL"
                 )
             case TimeoutError():
-                return BusError(
+                return BusUnavailableError(
                     f"RabbitMQ at {place} did not answer within {CONNECT_TIMEOUT_S} s; check the "
                     "host, the port and the firewall"
                 )
     *_, last = _causes(problem)
-    return BusError(
+    return BusUnavailableError(
         f"RabbitMQ at {place} cannot be reached: {last or type(last).__name__}; check that the "
         "broker runs and the URL is right"
     )
@@ -121,6 +133,14 @@ def _denied(address: Address) -> str:
         f"RabbitMQ at {address.host}:{address.port} denied user {address.user!r}: the user or "
         "password in the URL is wrong, or the user may not log in from here (guest may only from "
         "the broker's own host); correct the URL"
+    )
+
+
+def _not_there(address: Address) -> str:
+    return (
+        f"RabbitMQ at {address.host}:{address.port}: virtual host {address.virtual_host!r} does not"
+        f" exist, or user {address.user!r} may not use it; `rabbitmqctl add_vhost` and "
+        "`rabbitmqctl set_permissions` make it so"
     )
 
 

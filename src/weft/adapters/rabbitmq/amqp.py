@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pika  # type: ignore[import-untyped]  # carries no py.typed
@@ -21,9 +21,11 @@ from pika.exceptions import (  # type: ignore[import-untyped]  # as above
     ChannelClosedByBroker,
 )
 
+from weft.adapters.rabbitmq import frames
 from weft.adapters.rabbitmq.topology import Arguments, RefusedError
 
 _GOODBYE_S = 5
+_MOMENT_S = 0.001
 Failing = Callable[[Exception], None]
 
 # It logs every refused connection at length; whoever opens one here gets the reason and says it.
@@ -82,6 +84,7 @@ class Channel:
 
     def __init__(self, wire: Any) -> None:
         self._wire = wire
+        self._number: int = wire.channel_number
         self._waiting: set[asyncio.Future[Any]] = set()
         self.on_closed: Failing = lambda _: None
         self._got: asyncio.Future[Any] | None = None
@@ -105,6 +108,11 @@ class Channel:
         """Send to `queue` what `exchange` gets."""
         await self._ask(self._wire.queue_bind, queue, exchange)
 
+    async def find_queue(self, name: str) -> int:
+        """Return how many messages wait in a queue, without making it."""
+        answer = await self._ask(self._wire.queue_declare, name, passive=True)
+        return int(answer.method.message_count)
+
     async def confirm(
         self,
         settled: Callable[[int, bool, bool], None],
@@ -127,14 +135,16 @@ class Channel:
         await self._ask(self._wire.confirm_delivery, on_confirm)
 
     def publish(self, queue: str, body: bytes, correlation: str, priority: int) -> None:
-        """Send a persistent, mandatory message to `queue`; the confirm comes later."""
-        properties = pika.BasicProperties(
-            content_type="application/json",
-            delivery_mode=2,
-            priority=priority,
-            correlation_id=correlation,
-        )
-        self._wire.basic_publish("", queue, body, properties, mandatory=True)
+        """Send a persistent, mandatory message to `queue`; the confirm comes later.
+
+        Raises LostError when the channel is not open.
+        """
+        if not self._wire.is_open:
+            raise LostError("the channel is closed")
+        connection = self._wire.connection
+        room = connection.params.frame_max
+        data = frames.message(self._number, queue, body, correlation, priority, room)
+        connection._output_marshaled_frames((data,))
 
     async def consume(
         self,
@@ -177,9 +187,11 @@ class Channel:
         """End a consumer without waiting; what it was given stays its own."""
         self._wire.basic_cancel(consumer)
 
-    def ack(self, tag: int) -> None:
-        """Acknowledge a delivery of this channel."""
-        self._wire.basic_ack(tag)
+    def ack(self, tags: Iterable[int], *, up_to: int = 0) -> None:
+        """Acknowledge deliveries of this channel: some, and all up to one of them."""
+        data = frames.acks(self._number, tags, up_to)
+        if data:
+            self._wire.connection._output_marshaled_frames((data,))
 
     def give_back(self, tag: int) -> None:
         """Return a delivery of this channel to its queue."""
@@ -220,7 +232,33 @@ class Channel:
 
 
 class _Wire(AsyncioConnection):  # type: ignore[misc]  # its base is untyped, as above
-    """The library's connection, without a slip of it."""
+    """The library's connection, without a slip of it, and with fewer calls of the kernel.
+
+    What is written within one turn of the event loop leaves in one piece: a message alone is three
+    frames, and each would be a packet of its own, for us and for the broker. Under load, when there
+    is always more to write, the next piece waits a moment to become larger.
+    """
+
+    def __init__(self, *given: Any, custom_ioloop: asyncio.AbstractEventLoop, **named: Any) -> None:
+        self._loop = custom_ioloop
+        self._corked: list[bytes] = []
+        self._busy_until = 0.0
+        super().__init__(*given, custom_ioloop=custom_ioloop, **named)
+
+    def _adapter_emit_data(self, data: bytes) -> None:
+        if not self._corked:
+            if self._loop.time() < self._busy_until:
+                self._loop.call_at(self._busy_until, self._uncork)
+            else:
+                self._loop.call_soon(self._uncork)
+        self._corked.append(data)
+
+    def _uncork(self) -> None:
+        corked, self._corked = self._corked, []
+        if len(corked) > 1:
+            self._busy_until = self._loop.time() + _MOMENT_S
+        if self._transport is not None:
+            super()._adapter_emit_data(b"".join(corked))
 
     def _on_connection_workflow_done(self, result: Any) -> None:
         # Closed in the middle of the greeting, it reports the class of its exception instead of

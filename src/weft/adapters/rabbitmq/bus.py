@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from weft.adapters.rabbitmq.address import read_address
 from weft.adapters.rabbitmq.amqp import LostError
@@ -15,7 +15,7 @@ from weft.adapters.rabbitmq.topology import (
     declare,
     default_message_limit,
 )
-from weft.ports.bus import Bus, BusError, Delivery
+from weft.ports.bus import Bus, BusError, BusUnavailableError, Delivery
 from weft.ports.outside import Log
 
 
@@ -53,6 +53,16 @@ class RabbitBus:
         """The broker's version; empty before `open`."""
         return self._server_version
 
+    @property
+    def unusable(self) -> str | None:
+        """Why nothing can be published or consumed now; None when all is well."""
+        return self._publishing.unusable or self._consuming.unusable
+
+    @property
+    def reconnects(self) -> int:
+        """How often a lost connection was found again."""
+        return self._publishing.reconnects + self._consuming.reconnects
+
     async def open(self) -> None:
         """Connect, or raise BusError with the reason and the remedy. Call it before anything else;
         it may be tried again.
@@ -67,16 +77,35 @@ class RabbitBus:
         self._publisher.start()
 
     async def declare(self) -> None:
-        """Make the queues that are missing; raise BusError for one that has other arguments."""
+        """Make the queues that are missing; raise BusError for one that has other arguments.
+
+        For a user who may not make any, it is enough that they are there.
+        """
         connection = await self._publishing.connection()
         if connection is None:
             raise BusError("cannot declare the queues: the bus is closed")
         try:
-            channel = await connection.channel()
-            await declare(channel, self._topology)
-            channel.close()
+            await declare(connection.channel, self._topology)
         except LostError as lost:
-            raise BusError(f"lost the connection while declaring the queues: {lost}") from None
+            raise BusUnavailableError(
+                f"lost the connection while declaring the queues: {lost}"
+            ) from None
+
+    async def depth(self, queue: str) -> int:
+        """Return how many messages wait in a queue that nobody has in hand."""
+        connection = await self._publishing.connection()
+        if connection is None:
+            raise BusError("cannot look at the queues: the bus is closed")
+        try:
+            channel = await connection.channel()
+            try:
+                return await channel.find_queue(queue)
+            finally:
+                channel.close()
+        except LostError as lost:
+            raise BusUnavailableError(
+                f"lost the connection while looking at {queue}: {lost}"
+            ) from None
 
     async def publish(self, queue: str, body: bytes, *, priority: int = 0) -> None:
         """Return when the broker has confirmed that `queue` holds the message.
@@ -85,7 +114,7 @@ class RabbitBus:
         """
         await self._publisher.publish(queue, body, min(max(priority, 0), MAX_PRIORITY))
 
-    def consume(self, queue: str, *, prefetch: int) -> AsyncIterator[Delivery]:
+    def consume(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
         """Iterate over deliveries, at most `prefetch` of them not yet acknowledged.
 
         Raises BusError when the queue is not there or may not be read. Leaving the iteration gives

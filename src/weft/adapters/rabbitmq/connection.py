@@ -21,6 +21,8 @@ class Link:
         self.address = address
         self.trouble = "it was not opened"
         """Why there is no connection, for as long as there is none."""
+        self.reconnects = 0
+        """How often a connection was found again after one was lost."""
         self._purpose = purpose
         self._log = log
         self._connection: Connection | None = None
@@ -29,6 +31,15 @@ class Link:
         self._flowing.set()
         self._supervisor: asyncio.Task[None] | None = None
         self._closing = False
+
+    @property
+    def unusable(self) -> str | None:
+        """Why nothing can be sent or taken now; None when it can, or nobody wants to."""
+        if self._supervisor is None:
+            return None
+        if self._connection is None or self._connection.lost.done():
+            return self.trouble
+        return "it takes no messages: memory or disk alarm" if self.blocked else None
 
     @property
     def blocked(self) -> bool:
@@ -70,8 +81,10 @@ class Link:
 
     async def _supervise(self) -> None:
         pause_s = _FIRST_PAUSE_S
+        had_one = False
         while True:
             if self._connection is not None:
+                had_one = True
                 self.trouble = await asyncio.shield(self._connection.lost)
                 self._connection = None
                 self._flowing.set()
@@ -86,6 +99,7 @@ class Link:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             else:
                 pause_s = _FIRST_PAUSE_S
+                self.reconnects += had_one
                 self._write("info", f"RabbitMQ: connected to {self.address}")
 
     async def _connect(self) -> Connection:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from itertools import takewhile
 
 from weft.adapters.rabbitmq.amqp import Channel, LostError
 from weft.adapters.rabbitmq.connection import Link
@@ -44,7 +45,10 @@ class _Subscription:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._inbox: deque[RabbitDelivery] = deque()
-        self._held: set[int] = set()
+        self._held: dict[int, None] = {}
+        """What is not settled, in the order it came."""
+        self._done: set[int] = set()
+        """What is dealt with, and acknowledged at the end of this turn of the event loop."""
         self._consumer = ""
         self._news = asyncio.Event()
         self._ended = False
@@ -67,16 +71,29 @@ class _Subscription:
         return self._inbox.popleft()
 
     def settle(self, tag: int, *, done: bool) -> None:
-        if tag not in self._held:
-            return
-        self._held.discard(tag)
-        if not self._channel.is_open:
+        if tag not in self._held or tag in self._done:
             return
         if done:
-            self._channel.ack(tag)
-        else:
+            if not self._done:
+                asyncio.get_running_loop().call_soon(self._acknowledge)
+            self._done.add(tag)
+            return
+        del self._held[tag]
+        if self._channel.is_open:
             self._channel.give_back(tag)
-        self._leave_when_empty()
+            self._leave_when_empty()
+
+    def _acknowledge(self) -> None:
+        """Acknowledge what is done: the oldest all at once, one by one what overtook others."""
+        done, self._done = self._done, set()
+        first = 0
+        for tag in takewhile(done.__contains__, self._held):
+            first = tag
+        for tag in done:
+            self._held.pop(tag, None)
+        if self._channel.is_open:
+            self._channel.ack([tag for tag in done if tag > first], up_to=first)
+            self._leave_when_empty()
 
     def stop(self) -> None:
         """Take no more, give back what nobody has seen; what is in hand can still be settled."""
@@ -98,7 +115,7 @@ class _Subscription:
             self._channel.close()
 
     def _on_delivery(self, tag: int, redelivered: bool, body: bytes) -> None:
-        self._held.add(tag)
+        self._held[tag] = None
         if self._ended:
             self.settle(tag, done=False)
             return
@@ -112,6 +129,7 @@ class _Subscription:
         if isinstance(reason, RefusedError):
             self.refused = reason
         self._held.clear()
+        self._done.clear()
         self._end()
 
 
@@ -124,7 +142,7 @@ class Consumers:
         self._live: set[_Subscription] = set()
         self._closed = False
 
-    async def deliveries(self, queue: str, prefetch: int) -> AsyncIterator[Delivery]:
+    async def deliveries(self, queue: str, prefetch: int) -> AsyncGenerator[Delivery]:
         """Iterate over what `queue` delivers until this is closed."""
         while not self._closed:
             subscription = await self._subscribe(queue, prefetch)

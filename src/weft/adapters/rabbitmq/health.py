@@ -14,12 +14,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from weft.adapters.rabbitmq.address import CONNECT_TIMEOUT_S, read_address, unreachable
-from weft.adapters.rabbitmq.amqp import Channel, Connection, LostError, connect
-from weft.adapters.rabbitmq.topology import DEAD_LETTERS, Queue, RefusedError, Topology
-from weft.ports.bus import BusError
+from weft.adapters.rabbitmq.amqp import Connection, LostError, connect
+from weft.adapters.rabbitmq.topology import (
+    DEAD_LETTERS,
+    NOT_ALLOWED,
+    Queue,
+    RefusedError,
+    Topology,
+)
+from weft.ports.bus import BusUnavailableError
 
 ANSWER_TIMEOUT_S = 10
-_NOT_ALLOWED, _NOT_THERE, _DIFFERENT = 403, 404, 406
+_NOT_THERE, _DIFFERENT = 404, 406
 
 _REFUSAL = re.compile(
     r"inequivalent arg '(?P<argument>[^']+)' for .*?"
@@ -78,7 +84,9 @@ async def inspect_broker(url: str, topology: Topology) -> BrokerFacts:
             )
     except (LostError, TimeoutError) as lost:
         why = str(lost) or f"no answer within {ANSWER_TIMEOUT_S} s"
-        raise BusError(f"RabbitMQ at {address} stopped answering: {why}; try again") from None
+        raise BusUnavailableError(
+            f"RabbitMQ at {address} stopped answering: {why}; try again"
+        ) from None
     finally:
         await connection.close()
 
@@ -86,11 +94,12 @@ async def inspect_broker(url: str, topology: Topology) -> BrokerFacts:
 async def _queue(connection: Connection, queue: Queue) -> QueueFacts:
     channel = await connection.channel()
     try:
-        messages = await _messages(channel, queue.name)
+        # Before 4.2.6 it needs no permission, since then any one on the queue.
+        messages = await channel.find_queue(queue.name)
     except RefusedError as refused:
         if refused.code == _NOT_THERE:
             return QueueFacts(queue.name, missing=True)
-        if refused.code == _NOT_ALLOWED:
+        if refused.code == NOT_ALLOWED:
             return QueueFacts(queue.name, unseen=True)
         # A queue of another connection, or one whose leader is away: the broker's words say it.
         state = Difference("state", refused.text, "usable")
@@ -102,13 +111,6 @@ async def _queue(connection: Connection, queue: Queue) -> QueueFacts:
     kind = search.found.get("x-queue-type")
     differences = tuple(search.found.values()) if kind is None else (kind,)
     return QueueFacts(queue.name, messages, differences, unseen=search.unseen)
-
-
-async def _messages(channel: Channel, queue: str) -> int:
-    """Return how many messages wait in a queue, without making it."""
-    # A passive declaration: before 4.2.6 it needs no permission, since then any one on the queue.
-    answer = await channel._ask(channel._wire.queue_declare, queue, passive=True)
-    return int(answer.method.message_count)
 
 
 @dataclass(slots=True)
@@ -137,7 +139,7 @@ class _Search:
         """Note what a refusal says, and make `trial` fit; False when it cannot be made to."""
         said = _REFUSAL.search(refused.text)
         if refused.code != _DIFFERENT or said is None:
-            self.unseen = refused.code == _NOT_ALLOWED
+            self.unseen = refused.code == NOT_ALLOWED
             if not self.unseen:
                 self.found[""] = Difference("state", refused.text, "usable")
             return False

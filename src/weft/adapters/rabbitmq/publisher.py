@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from itertools import takewhile
+from typing import NamedTuple
 
 from weft.adapters.rabbitmq.amqp import Channel, LostError
 from weft.adapters.rabbitmq.connection import Link
@@ -18,6 +19,14 @@ from weft.ports.bus import BusError
 
 _PAUSE_S = 0.1
 _TOO_LARGE = re.compile(r"larger than (?:configured )?max size (\d+)")
+
+
+class _Sent(NamedTuple):
+    """A message on its way: its confirm, its queue, and when waiting for it ends."""
+
+    confirmed: asyncio.Future[None]
+    queue: str
+    until: float
 
 
 class Publisher:
@@ -35,7 +44,8 @@ class Publisher:
         self._idle.set()
         self._calls = 0
         self._tag = 0
-        self._pending: dict[int, asyncio.Future[None]] = {}
+        self._pending: dict[int, _Sent] = {}
+        self._alarm: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -47,13 +57,11 @@ class Publisher:
         """Return when the broker has confirmed that `queue` holds the message."""
         if self._closed:
             raise BusError(f"cannot publish to {queue}: the bus is closed")
+        until = asyncio.get_running_loop().time() + self._timeout_s
         self._calls += 1
         self._idle.clear()
         try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._deliver(queue, body, priority)
-        except TimeoutError:
-            raise BusError(self._late(queue)) from None
+            await self._deliver(queue, body, priority, until)
         finally:
             self._calls -= 1
             if self._calls == 0:
@@ -63,34 +71,64 @@ class Publisher:
         """Take no more messages and return when those on the way are settled, or given up."""
         self._closed = True
         await self._idle.wait()
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _deliver(self, queue: str, body: bytes, priority: int) -> None:
+    async def _deliver(self, queue: str, body: bytes, priority: int, until: float) -> None:
         while True:
             self._check_size(queue, body)
             channel = self._channel
-            if channel is None or not channel.is_open:
-                self._ready.clear()
-                await self._ready.wait()
-            elif self._link.blocked:
-                await self._link.unblocked()
-            else:
-                try:
-                    return await self._send(channel, queue, body, priority)
-                except LostError:
-                    continue
+            if channel is None or not channel.is_open or self._link.blocked:
+                await self._sendable(queue, until)
+                continue
+            try:
+                return await self._send(channel, queue, body, priority, until)
+            except LostError:
+                continue
+
+    async def _sendable(self, queue: str, until: float) -> None:
+        """Return when it is worth trying to send again."""
+        try:
+            async with asyncio.timeout_at(until):
+                if self._channel is not None and self._channel.is_open:
+                    await self._link.unblocked()
+                else:
+                    self._ready.clear()
+                    await self._ready.wait()
+        except TimeoutError:
+            raise BusError(self._late(queue)) from None
 
     def _send(
-        self, channel: Channel, queue: str, body: bytes, priority: int
+        self, channel: Channel, queue: str, body: bytes, priority: int, until: float
     ) -> asyncio.Future[None]:
-        confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        confirmed: asyncio.Future[None] = loop.create_future()
         tag = self._tag + 1
         channel.publish(queue, body, f"{tag} {queue}", priority)
         self._tag = tag
-        self._pending[tag] = confirmed
+        self._pending[tag] = _Sent(confirmed, queue, until)
+        # One alarm for all that is on its way: a timer for each would cost more than sending it.
+        if self._alarm is None or self._alarm.when() > until:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm = loop.call_at(until, self._give_up)
         return confirmed
+
+    def _give_up(self) -> None:
+        """Wait no longer for what is overdue, and set the alarm for what is next."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for tag, sent in tuple(self._pending.items()):
+            if sent.confirmed.done():  # its caller was cancelled
+                del self._pending[tag]
+            elif sent.until <= now:
+                del self._pending[tag]
+                sent.confirmed.set_exception(BusError(self._late(sent.queue)))
+        due = min((sent.until for sent in self._pending.values()), default=None)
+        self._alarm = None if due is None else loop.call_at(due, self._give_up)
 
     def _check_size(self, queue: str, body: bytes) -> None:
         limit = self.max_message_bytes
@@ -124,21 +162,21 @@ class Publisher:
             self._settle(earlier, taken)
 
     def _settle(self, tag: int, taken: bool) -> None:
-        confirmed = self._pending.pop(tag, None)
-        if confirmed is None or confirmed.done():
+        sent = self._pending.pop(tag, None)
+        if sent is None or sent.confirmed.done():
             return
         if taken:
-            confirmed.set_result(None)
+            sent.confirmed.set_result(None)
         else:
-            confirmed.set_exception(
+            sent.confirmed.set_exception(
                 BusError("RabbitMQ refused a message: its queue is full or unavailable")
             )
 
     def _on_returned(self, correlation: str, why: str) -> None:
         tag, queue = correlation.split(" ", 1)
-        confirmed = self._pending.pop(int(tag), None)
-        if confirmed is not None and not confirmed.done():
-            confirmed.set_exception(
+        sent = self._pending.pop(int(tag), None)
+        if sent is not None and not sent.confirmed.done():
+            sent.confirmed.set_exception(
                 BusError(
                     f"RabbitMQ has no queue {queue} in virtual host "
                     f"{self._link.address.virtual_host} ({why}): declare the topology"
@@ -154,9 +192,9 @@ class Publisher:
             elif reason.code == 403:
                 failed = BusError(f"RabbitMQ refused to publish: {reason.text}")
         pending, self._pending = self._pending, {}
-        for confirmed in pending.values():
-            if not confirmed.done():
-                confirmed.set_exception(failed)
+        for sent in pending.values():
+            if not sent.confirmed.done():
+                sent.confirmed.set_exception(failed)
         self._gone.set()
 
     def _late(self, queue: str) -> str:

@@ -24,7 +24,7 @@ class _Held:
     async def ack(self) -> None:
         """Remove it for good."""
         if self._channel.is_open:
-            self._channel.ack(self._tag)
+            self._channel.ack([self._tag])
 
     async def give_back(self) -> None:
         """Return it to its place in the queue."""

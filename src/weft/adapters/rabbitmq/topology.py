@@ -10,7 +10,7 @@ refused), and nothing that is transient (denied by 4.3).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, assert_never
 
@@ -28,6 +28,7 @@ DEAD_LETTERS = "workflow.execution.dlx"
 """A fanout exchange with the quarantine behind it."""
 RETRY_DELAYS_S = (5, 25, 125)
 
+NOT_ALLOWED = 403
 OLDEST_VERSION = (3, 10)
 MAX_PRIORITY = 10
 STATUS_MAX_LENGTH = 1_000_000
@@ -153,17 +154,53 @@ class Declaring(Protocol):
         """Send to `queue` what `exchange` gets."""
         ...
 
+    async def find_queue(self, name: str) -> int:
+        """Return how many messages wait in a queue, without making it."""
+        ...
 
-async def declare(channel: Declaring, topology: Topology) -> None:
-    """Make what is missing and change nothing; raise BusError for a queue that is different."""
+    def close(self) -> None:
+        """Close it without waiting."""
+        ...
+
+
+Opening = Callable[[], Awaitable[Declaring]]
+"""Open a channel: what the broker refuses closes the one that asked."""
+
+
+async def declare(channel: Opening, topology: Topology) -> None:
+    """Make what is missing and change nothing; raise BusError for a queue that is different.
+
+    A user who may not configure the queues can still use those that someone else has made: for
+    such a user it is only checked that they are there.
+    """
     try:
-        await channel.declare_exchange(DEAD_LETTERS, "fanout")
-        for queue in topology.queues():
-            await channel.declare_queue(queue.name, queue.arguments)
-            if queue.name == QUARANTINE:
-                await channel.bind(DEAD_LETTERS, QUARANTINE)
+        await _make(await channel(), topology)
     except RefusedError as refused:
-        raise BusError(_explain(refused)) from None
+        if refused.code != NOT_ALLOWED:
+            raise BusError(_explain(refused)) from None
+        for queue in topology.queues():
+            await _find(await channel(), queue.name, refused)
+
+
+async def _make(channel: Declaring, topology: Topology) -> None:
+    await channel.declare_exchange(DEAD_LETTERS, "fanout")
+    for queue in topology.queues():
+        await channel.declare_queue(queue.name, queue.arguments)
+        if queue.name == QUARANTINE:
+            await channel.bind(DEAD_LETTERS, QUARANTINE)
+    channel.close()
+
+
+async def _find(channel: Declaring, name: str, denied: RefusedError) -> None:
+    """Raise BusError unless the queue is there, or is hidden from this user."""
+    try:
+        await channel.find_queue(name)
+    except RefusedError as refused:
+        # Since 4.2.6 a queue is not shown to those who have no permission on it at all.
+        if refused.code != NOT_ALLOWED:
+            raise BusError(f"RabbitMQ has no queue {name}, and {_explain(denied)}") from None
+    else:
+        channel.close()
 
 
 def _explain(refused: RefusedError) -> str:
@@ -179,10 +216,10 @@ def _explain(refused: RefusedError) -> str:
             f"RabbitMQ {kind} {name}: {argument} is {mismatch['have']}, weft wants "
             f"{mismatch['want']}; {remedy} and start again{setting}"
         )
-    if refused.code == 403:
+    if refused.code == NOT_ALLOWED:
         return (
-            f"RabbitMQ refused to declare the queues: {refused.text}; give this user permission "
-            "to configure `workflow\\..*`, or declare them as a user who has it"
+            f"this user may not make it ({refused.text}): start once as a user who may configure "
+            "`workflow\\..*`, or import the definitions"
         )
     return f"RabbitMQ refused to declare the queues: {refused.text}"
 

@@ -19,7 +19,8 @@ CREATE TABLE execution (
   execution_id   TEXT PRIMARY KEY,
   workflow_id    TEXT NOT NULL,
   definition_ref TEXT NOT NULL REFERENCES definition (ref),
-  status         TEXT NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'halted')),
+  status         TEXT NOT NULL
+    CHECK (status IN ('running', 'completed', 'failed', 'halted', 'cancelled')),
   started_ms     INTEGER NOT NULL,
   ended_ms       INTEGER,
   completion     BLOB

@@ -1,0 +1,205 @@
+"""Reading runs in pages from the file of the journal, while an engine writes it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from weft.adapters.embedded.reading import VISITS, SqliteReader, read_visit
+from weft.adapters.embedded.threaded import Threaded, transaction
+from weft.errors import StorageError
+from weft.kernel.context import Ref
+from weft.kernel.lineage import Lineage
+from weft.ports.archive import (
+    Archive,
+    ItemTotals,
+    NodeTotals,
+    PlacedVisit,
+    RunQuery,
+    StartKey,
+    VisitQuery,
+    inside_item,
+    inside_split,
+)
+from weft.ports.events import Event, read_event
+from weft.ports.journal import Definition, Execution, NodeRun, Quarantined
+
+_lineage = msgspec.json.Decoder(Lineage)
+
+_RUNS = """
+SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms
+FROM execution
+WHERE (started_ms, execution_id) < (?, ?) AND started_ms BETWEEN ? AND ?
+  AND (?5 = '' OR workflow_id = ?5)
+  AND (?6 = '[]' OR status IN (SELECT value FROM json_each(?6)))
+  AND (?7 = '' OR instr(execution_id, ?7) > 0)
+ORDER BY started_ms DESC, execution_id DESC LIMIT ?8
+"""
+_OUTPUT = f"{VISITS} WHERE execution_id = ? AND token_id = ? AND node_id = ?"
+_TOTALS = """
+SELECT node_id, status, count(*), min(at_ms - duration_ms), max(at_ms), sum(duration_ms)
+FROM node_run WHERE execution_id = ? GROUP BY node_id, status ORDER BY min(rowid)
+"""
+_ITEMS = """
+SELECT min(rowid) AS place, lineage, count(*), sum(status = 'failed'), max(at_ms)
+FROM node_run
+WHERE execution_id = ? AND lineage IS NOT NULL AND instr(lineage, ?) > 0
+GROUP BY lineage HAVING min(rowid) > ? ORDER BY min(rowid) LIMIT ?
+"""
+_EVENTS = "SELECT body FROM event WHERE execution_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+_COUNTS = """
+SELECT workflow_id, status, count(*) FROM execution WHERE started_ms >= ?
+GROUP BY workflow_id, status
+"""
+
+
+class SqliteArchive:
+    """An `Archive` of the runs of an embedded engine."""
+
+    def __init__(self, file: Threaded) -> None:
+        self._file = file
+
+    async def run(self, execution_id: str) -> Execution | None:
+        """Return one run."""
+        return await self._file.do(lambda db: SqliteReader(db).execution(execution_id))
+
+    async def runs(self, query: RunQuery) -> list[Execution]:
+        """Return a page of runs, newest first."""
+        values = (
+            *query.before,
+            query.from_ms,
+            query.until_ms,
+            query.workflow_id,
+            msgspec.json.encode(query.statuses).decode(),
+            query.containing,
+            query.limit,
+        )
+        return [
+            Execution(
+                execution_id=row[0],
+                workflow_id=row[1],
+                definition_ref=row[2],
+                status=row[3],
+                started_ms=row[4],
+                ended_ms=row[5],
+            )
+            for row in await self._rows(_RUNS, *values)
+        ]
+
+    async def definition(self, ref: str) -> Definition | None:
+        """Return a definition by its content address."""
+        return await self._file.do(lambda db: SqliteReader(db).definition(ref))
+
+    async def visits(self, query: VisitQuery) -> list[PlacedVisit]:
+        """Return a page of visits in the order they were recorded."""
+        needles = [inside_item(query.execution_id, *one) for one in query.within]
+        inside = "".join(" AND lineage IS NOT NULL AND instr(lineage, ?) > 0" for _ in needles)
+        statement = (
+            f"{VISITS} WHERE execution_id = ? AND rowid > ?"
+            f" AND (? = '' OR node_id = ?) AND (? = '' OR status = ?){inside}"
+            " ORDER BY rowid LIMIT ?"
+        )
+        node, status = query.node_id, query.status
+        values = (query.execution_id, query.after, node, node, status, status)
+        rows = await self._rows(statement, *values, *needles, query.limit)
+        return [PlacedVisit(row[-1], read_visit(row)) for row in rows]
+
+    async def totals(self, execution_id: str) -> list[NodeTotals]:
+        """Return what the nodes of a run came to."""
+        return [
+            NodeTotals(
+                node_id=node,
+                status=status,
+                visits=visits,
+                first_ms=first_ms,
+                last_ms=last_ms,
+                busy_ms=busy_ms,
+            )
+            for node, status, visits, first_ms, last_ms, busy_ms in await self._rows(
+                _TOTALS, execution_id
+            )
+        ]
+
+    async def items(
+        self, execution_id: str, split: str, *, after: int, limit: int
+    ) -> list[ItemTotals]:
+        """Return a page of the items of a split, in the order they were first heard of."""
+        rows = await self._rows(_ITEMS, execution_id, inside_split(split), after, limit)
+        return [
+            ItemTotals(
+                place=place,
+                lineage=_lineage.decode(lineage),
+                visits=visits,
+                failed=failed,
+                last_ms=last_ms,
+            )
+            for place, lineage, visits, failed, last_ms in rows
+        ]
+
+    async def output(self, execution_id: str, token_id: str, node_id: str) -> NodeRun | None:
+        """Return one visit."""
+        rows = await self._rows(_OUTPUT, execution_id, token_id, node_id)
+        return read_visit(rows[0]) if rows else None
+
+    async def payload(self, execution_id: str, content: str) -> bytes | None:
+        """Return a stored payload by its hash."""
+        try:
+            return await self._file.do(
+                lambda db: SqliteReader(db).payload(execution_id, Ref(content, 0))
+            )
+        except StorageError as problem:
+            if problem.__cause__ is not None:
+                raise
+            return None
+
+    async def events(self, execution_id: str, *, after: int, limit: int) -> list[Event]:
+        """Return the events after a number."""
+        rows = await self._rows(_EVENTS, execution_id, after, limit)
+        return [read_event(row[0]) for row in rows]
+
+    async def last_event(self, execution_id: str) -> int:
+        """Return the number of the last event of a run."""
+        return await self._file.do(lambda db: SqliteReader(db).last_event(execution_id))
+
+    async def counts(self, since_ms: int) -> Mapping[tuple[str, str], int]:
+        """Return how many runs there are of each workflow and status."""
+        rows = await self._rows(_COUNTS, since_ms)
+        return {(workflow, status): many for workflow, status, many in rows}
+
+    async def claim_key(self, key: str, wanted: StartKey, at_ms: int) -> StartKey:
+        """Note what a key stands for, unless it is known; return what it stands for."""
+
+        def work(db: sqlite3.Connection) -> StartKey:
+            with transaction(db):
+                values = (key, *wanted, at_ms)
+                db.execute("INSERT OR IGNORE INTO start_key VALUES (?, ?, ?, ?)", values)
+                query = "SELECT execution_id, fingerprint FROM start_key WHERE key = ?"
+                return StartKey(*db.execute(query, (key,)).fetchone())
+
+        return await self._file.do(work)
+
+    async def drop_keys(self, before_ms: int) -> None:
+        """Forget keys that were claimed before a moment."""
+        await self._rows("DELETE FROM start_key WHERE at_ms < ?", before_ms)
+
+    async def due_timers(self, limit: int) -> list[tuple[str, str, int]]:
+        """Return the timers of all runs that are due first: run, timer, time."""
+        query = "SELECT execution_id, timer_id, due_ms FROM timer ORDER BY due_ms LIMIT ?"
+        return [(run, timer, due) for run, timer, due in await self._rows(query, limit)]
+
+    async def queued(self) -> int:
+        """Return how many tokens wait or are in hand."""
+        return int((await self._rows("SELECT count(*) FROM message"))[0][0])
+
+    async def aside(self) -> list[Quarantined]:
+        """Return what is in quarantine, oldest first."""
+        return await self._file.do(lambda db: SqliteReader(db).quarantine())
+
+    async def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        return await self._file.do(lambda db: db.execute(statement, values).fetchall())
+
+
+_conforms: type[Archive] = SqliteArchive
