@@ -136,6 +136,7 @@ def test_a_token_with_every_field_there_is_is_valid():
         span=(1, 2, 3),
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         priority=1,
+        generation=1,
     )
     assert set(SCHEMAS["NodeExecutionMessage"]["properties"]) == set(
         json.loads(encode_message(full))

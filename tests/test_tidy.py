@@ -164,7 +164,8 @@ def _covered(package: Path, words: set[str]) -> bool:
 def test_the_project_speaks_of_itself_alone():
     findings = []
     scripts = (ROOT / "weft", ROOT / ".ci" / "run", *SOURCE.rglob("*.sql"))
-    for path in (*MODULES, *TESTS, *PAGES, *scripts, *(ROOT / "examples").glob("*")):
+    examples = (path for path in (ROOT / "examples").rglob("*") if path.is_file())
+    for path in (*MODULES, *TESTS, *PAGES, *scripts, *examples):
         allowed = FOREIGN_ALLOWED.get(named(path), set())
         for number, line in enumerate(path.read_text().splitlines(), 1):
             found = {word.lower() for word in FOREIGN_WORDS.findall(line)} - allowed
@@ -241,6 +242,6 @@ def test_every_example_is_used():
     """
     readers = "\n".join(path.read_text() for path in (*TESTS, *PAGES))
     tell(
-        [named(path) for path in (ROOT / "examples").glob("*.yaml") if path.name not in readers],
+        [named(path) for path in (ROOT / "examples").rglob("*.yaml") if path.name not in readers],
         "mention the example in a page or a test",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ import msgspec
 import pika
 
 from support.probe import Book, catalogue_with
-from weft.adapters.rabbitmq.topology import Topology
+from weft.adapters.rabbitmq.topology import QueueType, Topology
+from weft.adapters.redis.opening import FORMAT_KEY
 from weft.bootstrap import now_ms
 from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
 from weft.kernel.messages import CompletionMessage, NodeStatusMessage, decode_completion
@@ -23,6 +25,7 @@ from weft.ports.outside import Log
 from weft.runtime.master import Master
 from weft.runtime.queues import STATUS
 
+FORMAT = FORMAT_KEY.encode()
 PATIENCE_S = 60
 LOOK_S = 0.01
 
@@ -137,6 +140,13 @@ class Lab:
         context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
         for name, ref in message.context_refs.items():
             context[name] = msgspec.json.decode(await store.get(execution_id, ref))
+        last = {message.failed_node} - {""} if message.status == "halted" else message.output_nodes
+
+        async def told() -> bool:
+            # Statuses and endings are folded beside each other: the last status may come later.
+            return {one.node_id for one in await store.node_runs(execution_id)} >= set(last)
+
+        await until(told)
         history = await store.node_runs(execution_id)
         visits = [(one.token_id, one.node_id) for one in history]
         assert len(visits) == len(set(visits)), "a visit is recorded once"
@@ -146,28 +156,50 @@ class Lab:
         """Run a document to its end."""
         return await self.finish(await self.start(document, given))
 
+    async def run_all(self, document: dict[str, Any], given: Sequence[Any]) -> list[Ended]:
+        """Run a document for each input, all at once, to their ends."""
+        return await self.finish_all(*[await self.start(document, one) for one in given])
+
+    async def finish_all(self, *runs: str) -> list[Ended]:
+        """Wait until runs that go on at the same time have ended, and return them."""
+        self.ended += runs
+        ended = []
+        for run in runs:
+            self.ended.remove(run)
+            ended.append(await self.finish(run))
+        return ended
+
     async def tidy(self) -> bool:
         """Whether Redis holds nothing but the tombstones of the runs that ended."""
-        return await self.keys() == {f"exec:{{{run}}}:done" for run in self.ended}
+        tombstones = {re.sub(r"~\d+\}", "}", key) for key in await self.keys()}
+        return tombstones <= {f"exec:{{{run}}}:done" for run in self.ended}
 
     async def keys(self) -> set[str]:
-        """Return every key in Redis."""
-        return {key.decode() for key in await self.cluster.redis.keys("*")}
+        """Return every key in Redis that some run has left there."""
+        return {
+            key.decode()
+            for key in await self.cluster.redis.keys("*")
+            if key != FORMAT and not key.startswith(b"workers:")
+        }
 
 
 @asynccontextmanager
-async def idle_laboratory(rabbitmq: str, redis: str, postgres: str) -> AsyncIterator[Lab]:
-    """Open a cluster on which nothing runs yet."""
+async def idle_laboratory(
+    rabbitmq: str, redis: str, postgres: str, **more: Any
+) -> AsyncIterator[Lab]:
+    """Open a cluster on which nothing runs yet, with settings of your own."""
     book = Book(now_ms, lambda: None)
-    settings = ClusterSettings(rabbitmq, redis, postgres)
+    settings = ClusterSettings(rabbitmq, redis, postgres, **more)
     async with open_cluster(settings, catalogue=catalogue_with(book)) as cluster:
         yield Lab(cluster, book)
 
 
 @asynccontextmanager
-async def laboratory(rabbitmq: str, redis: str, postgres: str) -> AsyncIterator[Lab]:
+async def laboratory(
+    rabbitmq: str, redis: str, postgres: str, queue_type: QueueType = "classic"
+) -> AsyncIterator[Lab]:
     """Open a cluster with processes on it; when it is closed, no queue may hold a message."""
-    async with idle_laboratory(rabbitmq, redis, postgres) as lab:
+    async with idle_laboratory(rabbitmq, redis, postgres, queue_type=queue_type) as lab:
         async with lab.processes():
             yield lab
             await until(lambda: _empty(rabbitmq))

@@ -105,6 +105,10 @@ async def test_what_is_no_message_is_quarantined_and_the_worker_goes_on(lab, rab
 
 
 NAMED = {
+    "a context that is a list": ({"accumulated_context": []}, "accumulated_context"),
+    "a signal that does not exist": ({"signal": "dance"}, "dance"),
+    "too deep": ({"accumulated_context": {"$a": json.loads("[" * 600 + "]" * 600)}}, "nested"),
+    "no workflow": ({"workflow_id": None}, "workflow_id"),
     "unknown node": ({"current_node": "ghost"}, "ghost"),
     "no definition": ({"workflow_definition": None}, "workflow_definition"),
     "a definition that is a list": ({"workflow_definition": []}, "workflow_definition"),

@@ -5,22 +5,12 @@ import asyncio
 import asyncpg
 import pytest
 
+from weft.adapters.postgres.failures import failure
 from weft.bootstrap.distributed import ClusterSettings
-from weft.cli.cluster import run_process
+from weft.cli.cluster import Running, run_process
 from weft.cli.outages import may_pass, outage_of
 from weft.errors import StorageError
 from weft.ports.bus import BusError
-
-
-def caused(cause):
-    """Return an error as an adapter raises it: with a cause that its text stands in for."""
-    try:
-        try:
-            raise cause
-        except Exception:
-            raise StorageError("told in one line") from None
-    except StorageError as problem:
-        return problem
 
 
 @pytest.mark.parametrize(
@@ -30,17 +20,17 @@ def caused(cause):
         (TimeoutError(), True),
         (asyncpg.CannotConnectNowError("starting"), True),
         (asyncpg.TooManyConnectionsError("full"), True),
+        (asyncpg.ReadOnlySQLTransactionError("standby"), True),
         (asyncpg.InvalidPasswordError("no"), False),
-        (asyncpg.ReadOnlySQLTransactionError("standby"), False),
-        (ValueError("no such port"), False),
+        (asyncpg.InvalidCatalogNameError("no such database"), False),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_only_what_may_change_by_itself_is_waited_for(cause, expected):
-    assert expected == may_pass(caused(cause))
+    assert expected == may_pass(failure(cause, "db/weft"))
 
 
-def test_an_error_without_a_cause_is_a_service_that_will_not_do():
+def test_a_service_that_will_not_do_is_not_waited_for():
     assert not may_pass(StorageError("Redis evicts keys"))
 
 
@@ -65,7 +55,10 @@ def serve_with(settings, *endings, give_up_s=60):
         if (ending := left.pop(0)) is not None:
             raise ending
 
-    code = run_process(settings, serve, give_up_s=give_up_s, log_level="info", log_json=False)
+    running = Running(
+        give_up_s=give_up_s, metrics=None, otel=None, log_level="info", log_json=False
+    )
+    code = run_process("worker", settings, serve, running)
     return code, clusters
 
 

@@ -220,12 +220,7 @@ async def test_a_split_of_a_thousand_items_is_gathered_in_order(lab):
 
 async def test_many_runs_at_once_do_not_mix(lab):
     document = mapped(node("p", "probe", value="$item"))
-    runs = [await lab.start(document, [[n, i] for i in range(3)]) for n in range(12)]
 
-    lab.ended += runs
-    outputs = []
-    for run in runs:
-        lab.ended.remove(run)
-        outputs.append((await lab.finish(run)).output("all"))
+    ended = await lab.run_all(document, [[[n, i] for i in range(3)] for n in range(12)])
 
-    assert [[[n, i] for i in range(3)] for n in range(12)] == outputs
+    assert [[[n, i] for i in range(3)] for n in range(12)] == [one.output("all") for one in ended]

@@ -8,7 +8,6 @@ import pytest
 
 import redis
 from services.process import free_port
-from services.redis import start_redis
 from weft.adapters.postgres.opening import open_store
 from weft.adapters.rabbitmq.bus import RabbitBus
 from weft.adapters.rabbitmq.topology import Topology
@@ -180,13 +179,6 @@ def test_a_missing_queue_and_a_full_quarantine_are_warnings(
 
 
 # -- Redis that is ill ---------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def own_redis():
-    url, kept = start_redis()
-    yield url
-    kept.end()
 
 
 @pytest.mark.parametrize(

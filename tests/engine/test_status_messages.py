@@ -181,8 +181,16 @@ async def test_a_log_node_writes_its_line_once_with_where_it_comes_from(lab):
     ended = await lab.run(document, ["a", "b"])
 
     assert [
-        ("warning", "got a", {"run": ended.execution_id, "node": "say", "item": "each[0]"}),
-        ("warning", "got b", {"run": ended.execution_id, "node": "say", "item": "each[1]"}),
+        (
+            "warning",
+            "got a",
+            {"run": ended.execution_id, "node": "say", "item": "each[0]", "attempt": 1},
+        ),
+        (
+            "warning",
+            "got b",
+            {"run": ended.execution_id, "node": "say", "item": "each[1]", "attempt": 1},
+        ),
     ] == lab.log.lines
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import msgspec
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
+from weft import __version__
 from weft.adapters.host.clock import HostChance, HostClock
 from weft.adapters.host.http import HostHttp
 from weft.adapters.host.log import HostLog
@@ -22,27 +26,40 @@ from weft.adapters.rabbitmq.bus import RabbitBus
 from weft.adapters.rabbitmq.shelf import open_shelf
 from weft.adapters.rabbitmq.topology import QueueType, Topology
 from weft.adapters.redis.coordinator import RedisCoordinator
+from weft.adapters.redis.holding import RedisHoldings
 from weft.adapters.redis.inspection import RedisInspector
+from weft.adapters.redis.leases import RedisLeases
 from weft.adapters.redis.opening import open_redis
+from weft.adapters.redis.presence import RedisRoster
+from weft.adapters.redis.pulse import RedisPulses
 from weft.adapters.redis.timers import RedisTimers
-from weft.bootstrap.embedded import compile_source
 from weft.bootstrap.explaining import explain_on_cluster
-from weft.kernel.ids import fingerprint
+from weft.bootstrap.languages import compile_source, read_definition
+from weft.errors import StorageError
 from weft.kernel.program import Program
-from weft.languages.graph.document import parse_definition
 from weft.nodes.catalogue import builtin
+from weft.ports.holding import Presence
 from weft.ports.journal import Definition
+from weft.ports.metrics import SLOTS
 from weft.ports.node import Catalogue
 from weft.runtime.activities import Activities
+from weft.runtime.admission import Admission
 from weft.runtime.explaining import Explanation
+from weft.runtime.holding import EARLY_ACK_S, LEASE_S
 from weft.runtime.master import Master, Starter
 from weft.runtime.payload_cache import PayloadCache
 from weft.runtime.programs import Programs
 from weft.runtime.queues import QUARANTINE
+from weft.runtime.reconciler import Patience, Reconciler
 from weft.runtime.releasing import QuarantineDesk
+from weft.runtime.repair import Repairer
+from weft.runtime.retention import Retention
 from weft.runtime.scheduler import Scheduler
 from weft.runtime.services import Services
-from weft.runtime.worker import Worker
+from weft.runtime.watching import UNWATCHED, Watch
+from weft.runtime.worker import QUEUES, Worker
+
+HEALTH_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +71,14 @@ class ClusterSettings:
     postgres_url: str
     queue_type: QueueType = "classic"
     slots: int = 64
+    queues: tuple[str, ...] = QUEUES
+    """What a worker consumes."""
+    name: str = ""
+    """What a worker is called; its host, its process and a few random characters unless given."""
+    early_ack_s: float = EARLY_ACK_S
+    """A node that runs longer is held by a lease instead of by its message."""
+    lease_s: float = LEASE_S
+    """How long such a node outlives a worker that says no more."""
     env_file: Path | None = None
     credential_store: Path | None = None
     key_file: Path | None = None
@@ -70,6 +95,7 @@ class Cluster:
         store: PostgresStore,
         http: HostHttp,
         catalogue: Catalogue,
+        watch: Watch = UNWATCHED,
     ) -> None:
         self.settings = settings
         self.bus = bus
@@ -78,9 +104,11 @@ class Cluster:
         self._http = http
         self._catalogue = catalogue
         self._log = HostLog()
+        self._watch = watch
 
     def worker(self) -> Worker:
         """Return a worker on these services."""
+        me = presence(self.settings)
         secrets = open_secrets(
             os.environ,
             file=self.settings.env_file,
@@ -88,29 +116,45 @@ class Cluster:
             key_file=self.settings.key_file,
         )
         services = Services(
-            bus=self.bus,
-            coordinator=RedisCoordinator(self.redis),
+            bus=self._watch.bus(self.bus),
+            coordinator=self._watch.coordinator(RedisCoordinator(self.redis, worker=me.name)),
             timers=RedisTimers(self.redis),
+            leases=RedisLeases(self.redis),
+            holdings=RedisHoldings(self.redis),
+            roster=RedisRoster(self.redis),
+            pulses=RedisPulses(self.redis),
+            admission=self._admission(),
             payloads=PayloadCache(self.store),
             programs=Programs(self.store, self._compile, read_definition),
             activities=Activities(self._http, HostMail(), self._log, secrets),
             clock=HostClock(),
             chance=HostChance(),
             log=self._log,
+            watch=self._watch,
         )
-        return Worker(services, slots=self.settings.slots)
+        self._watch.meter.set(SLOTS, self.settings.slots)
+        return Worker(
+            services,
+            me,
+            queues=self.settings.queues,
+            early_ack_s=self.settings.early_ack_s,
+            lease_s=self.settings.lease_s,
+        )
 
     def scheduler(self) -> Scheduler:
         """Return a scheduler on these services."""
-        return Scheduler(RedisTimers(self.redis), self.bus, HostClock())
+        bus = self._watch.bus(self.bus)
+        return Scheduler(RedisTimers(self.redis), bus, HostClock(), self._watch.meter)
 
     def master(self) -> Master:
         """Return a master on these services."""
-        return Master(self.bus, self.store, self._log)
+        return Master(self._watch.bus(self.bus), self.store, self._log, self._watch.meter)
 
     def starter(self) -> Starter:
         """Return what starts runs on these services."""
-        return Starter(self.bus, self.store, self.store, HostClock(), HostChance())
+        return Starter(
+            self.bus, self.store, self.store, self._admission(), HostClock(), HostChance()
+        )
 
     @asynccontextmanager
     async def quarantine(self) -> AsyncIterator[QuarantineDesk]:
@@ -125,19 +169,85 @@ class Cluster:
                 execution_id, self.store, RedisInspector(self.redis), desk, self._catalogue
             )
 
+    def reconciler(self, patience: Patience | None = None) -> Reconciler:
+        """Return what looks after silent runs on these services."""
+        return Reconciler(
+            self.store,
+            RedisPulses(self.redis),
+            RedisRoster(self.redis),
+            self.bus,
+            self.repairer(),
+            self.bus.depth,
+            HostClock(),
+            self._log,
+            patience,
+        )
+
+    def retention(self, keep_ms: int) -> Retention:
+        """Return what drops runs that ended longer ago than this."""
+        return Retention(self.store, HostClock(), self._log, keep_ms)
+
+    def repairer(self) -> Repairer:
+        """Return what rebuilds runs on these services."""
+        return Repairer(
+            self.store,
+            self.store,
+            Programs(self.store, self._compile, read_definition),
+            RedisCoordinator(self.redis),
+            RedisTimers(self.redis),
+            self.bus,
+            HostClock(),
+            HostChance(),
+        )
+
+    def _admission(self) -> Admission:
+        return Admission(self.store, RedisCoordinator(self.redis), HostClock())
+
+    async def health(self) -> dict[str, str | None]:
+        """Return why each service cannot be used now; None for one that can."""
+        redis: Any = self.redis.ping()
+        return {
+            "rabbitmq": self.bus.unusable,
+            "redis": await _trouble(redis),
+            "postgres": await _trouble(self.store.definition("")),
+        }
+
+    def reconnects(self) -> dict[str, int]:
+        """Return how often the connection to each service was found again."""
+        return {"rabbitmq": self.bus.reconnects}
+
     def _compile(self, definition: Definition) -> Program:
         return compile_source(definition.source, self._catalogue)
 
 
-def read_definition(data: bytes, workflow_id: str) -> Definition:
-    """Return the definition inside a message as it is stored; DefinitionError if it is none."""
-    document = parse_definition(msgspec.json.decode(data), default_id=workflow_id)
-    return Definition(fingerprint(document.source), document.id, document.source)
+async def _trouble(asking: Awaitable[object]) -> str | None:
+    try:
+        async with asyncio.timeout(HEALTH_TIMEOUT_S):
+            await asking
+    except TimeoutError:
+        return f"no answer within {HEALTH_TIMEOUT_S:g} s"
+    except (StorageError, RedisError, OSError) as problem:
+        return str(problem) or type(problem).__name__
+    return None
+
+
+def presence(settings: ClusterSettings) -> Presence:
+    """Return what a worker with these settings says about itself."""
+    host, pid, now_ms = socket.gethostname(), os.getpid(), HostClock().now_ms()
+    return Presence(
+        name=settings.name or f"{host}:{pid}:{HostChance().publish_id()[:4]}",
+        host=host,
+        pid=pid,
+        version=__version__,
+        slots=settings.slots,
+        started_ms=now_ms,
+        seen_ms=now_ms,
+    )
 
 
 @asynccontextmanager
 async def open_cluster(
-    settings: ClusterSettings, *, catalogue: Catalogue = builtin
+    settings: ClusterSettings, *, catalogue: Catalogue = builtin, watch: Watch = UNWATCHED
 ) -> AsyncIterator[Cluster]:
     """Connect to the services, and disconnect when the context is left.
 
@@ -156,4 +266,4 @@ async def open_cluster(
         stack.push_async_callback(store.close)
         http = HostHttp()
         stack.push_async_callback(http.aclose)
-        yield Cluster(settings, bus, redis, store, http, catalogue)
+        yield Cluster(settings, bus, redis, store, http, catalogue, watch)

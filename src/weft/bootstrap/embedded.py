@@ -16,8 +16,7 @@ from weft.adapters.host.log import HostLog, configure_log
 from weft.adapters.host.mail import HostMail
 from weft.adapters.host.secrets import open_secrets
 from weft.adapters.host.vault import Vault, open_vault
-from weft.languages.graph.document import parse
-from weft.languages.graph.program import GraphProgram, compile_graph
+from weft.bootstrap.languages import AnyProgram, compile_source
 from weft.nodes.catalogue import builtin
 from weft.ports.history import History
 from weft.ports.journal import Definition, Journal
@@ -52,11 +51,6 @@ class Settings:
     key_file: Path | None = None
 
 
-def compile_source(source: bytes, catalogue: Catalogue = builtin) -> GraphProgram:
-    """Return the program of a definition's canonical bytes; DefinitionError if it has problems."""
-    return compile_graph(parse(source), catalogue)
-
-
 def now_ms() -> int:
     """Return the time in epoch milliseconds, for what is only shown."""
     return HostClock().now_ms()
@@ -77,13 +71,14 @@ async def open_engine(
     settings: Settings,
     *,
     observe: Iterable[Observe] = (),
+    events: bool = False,
     catalogue: Catalogue = builtin,
 ) -> AsyncIterator[Engine]:
     """Open the journal, and serve runs on it until the context is left."""
 
-    programs: dict[str, GraphProgram] = {}
+    programs: dict[str, AnyProgram] = {}
 
-    def compiled(definition: Definition) -> GraphProgram:
+    def compiled(definition: Definition) -> AnyProgram:
         if definition.ref not in programs:
             programs[definition.ref] = compile_source(definition.source, catalogue)
         return programs[definition.ref]
@@ -111,11 +106,13 @@ async def open_engine(
         log,
         slots=settings.slots,
         observe=observe,
+        events=events,
     )
     try:
         async with engine:
             yield engine
     finally:
+        await activities.aclose()
         await http.aclose()
         journal.close()
 

@@ -98,9 +98,11 @@ def _layout(definition: Definition | None, catalogue: Catalogue) -> Layout:
     if definition is None:
         return Layout()
     try:
-        return layout_of(compile_source(definition.source, catalogue))
+        program = compile_source(definition.source, catalogue)
     except DefinitionError:
         return Layout()
+    # A tree has no edges and merges: its tokens say themselves which task they are at.
+    return layout_of(program) if isinstance(program, GraphProgram) else Layout()
 
 
 def layout_of(program: GraphProgram) -> Layout:

@@ -13,21 +13,27 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import wraps
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from weft.cli import options
 from weft.cli.options import option
 from weft.errors import InputError
 
 if TYPE_CHECKING:
     from weft.bootstrap.distributed import Cluster, ClusterSettings
+    from weft.bootstrap.telemetry import Telemetry
     from weft.cli.outages import Outage
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
-Serve = Callable[["Cluster", asyncio.Event], Awaitable[None]]
-"""Serve until the event is set, and return when nothing is in hand any more."""
+Serve = Callable[["Cluster", asyncio.Event], Awaitable[int | None]]
+"""Serve until the event is set, and return when nothing is in hand any more.
+
+What it returns, if anything, is the exit code: the process ends, signal or not."""
 
 UNAVAILABLE = 7
 LONGEST_PAUSE_S = 30.0
@@ -67,6 +73,19 @@ _log_level = option(
     help="The least important log line to show.",
 )
 _log_json = option("--log-json", is_flag=True, help="Log lines as JSON objects.")
+_metrics = option(
+    "--metrics",
+    callback=options.address,
+    metavar="[HOST:]PORT",
+    help="Serve /live, /ready and /metrics there; 127.0.0.1 unless a host is given, any free port"
+    " for 0.  [default: nowhere]",
+)
+_otel = option(
+    "--otel",
+    metavar="URL",
+    help="Send spans to the OpenTelemetry collector there, by OTLP over HTTP."
+    "  [default: OTEL_EXPORTER_OTLP_ENDPOINT]",
+)
 
 
 def services(command: F) -> F:
@@ -76,11 +95,36 @@ def services(command: F) -> F:
     return command
 
 
-def process(command: F) -> F:
-    """Add the options of a process that runs until it is stopped."""
-    for add in reversed((services, _give_up, _log_level, _log_json)):
-        command = add(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a process runs, whatever it does."""
+
+    give_up_s: float
+    metrics: tuple[str, int] | None
+    otel: str | None
+    log_level: str
+    log_json: bool
+
+
+def process(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of a process that runs until it is stopped: it gets them as `running`."""
+
+    @wraps(command)
+    def gathered(
+        *,
+        give_up_s: float,
+        metrics: tuple[str, int] | None,
+        otel: str | None,
+        log_level: str,
+        log_json: bool,
+        **given: Any,
+    ) -> int:
+        running = Running(give_up_s, metrics, otel, log_level, log_json)
+        return command(running=running, **given)
+
+    for add in reversed((services, _give_up, _metrics, _otel, _log_level, _log_json)):
+        gathered = add(gathered)
+    return gathered
 
 
 def settings_of(
@@ -100,36 +144,61 @@ def settings_of(
     return ClusterSettings(rabbitmq, redis, postgres, queue_type, **more)
 
 
-def run_process(
-    settings: ClusterSettings,
-    serve: Serve,
-    *,
-    give_up_s: float,
-    log_level: str,
-    log_json: bool,
-) -> int:
+def run_process(role: str, settings: ClusterSettings, serve: Serve, running: Running) -> int:
     """Serve until a signal comes, and return the exit code: 0, or 7 without a service.
 
     The first signal lets what is in hand finish, a second one ends the process at once.
     """
     from weft.bootstrap import configure_log
+    from weft.bootstrap.telemetry import Telemetry
     from weft.cli.serving import new_loop
 
-    configure_log(level=log_level, as_json=log_json)
+    configure_log(level=running.log_level, as_json=running.log_json)
+    collector = running.otel or _surrounding_collector()
+    telemetry = Telemetry(role, metrics=running.metrics, otel=collector)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(_Process(settings, serve, give_up_s).run())
+        return runner.run(_Process(settings, serve, running.give_up_s, telemetry).run())
+
+
+def _surrounding_collector() -> str | None:
+    """Return the collector that the environment names for every program, if it can be used."""
+    endpoint = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    if not endpoint:
+        return None
+    try:
+        find_spec("opentelemetry.exporter.otlp.proto.http")
+    except ModuleNotFoundError:
+        _LOG.warning("no traces: OTEL_EXPORTER_OTLP_ENDPOINT is set, weft[otel] is not installed")
+        return None
+    return endpoint
+
+
+def stand(
+    role: str,
+    work: Callable[[Cluster], Coroutine[Any, Any, None]],
+    *,
+    running: Running,
+    **places: Any,
+) -> int:
+    """Do the work until a signal comes; it is such that nothing of it is in hand then."""
+
+    async def serve(at: Cluster, stopping: asyncio.Event) -> None:
+        _LOG.info("%s: ready", role)
+        await until_set(stopping, work(at))
+
+    return run_process(role, settings_of(**places), serve, running)
 
 
 async def until_set(stopping: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
     """Return what `work` comes to, or None: when the event is set, it is cancelled."""
+    from weft.runtime.cancelling import cancel
+
     doing, waiting = asyncio.create_task(work), asyncio.create_task(stopping.wait())
     both = {doing, waiting}
     try:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for one in both:
-            one.cancel()
-        await asyncio.wait(both)
+        await cancel(*both)
     return None if doing.cancelled() else doing.result()
 
 
@@ -138,8 +207,20 @@ class _Process:
     settings: ClusterSettings
     serve: Serve
     give_up_s: float
+    telemetry: Telemetry
+    code: int = 0
 
     async def run(self) -> int:
+        """Listen for who wants to know how it is, and serve."""
+        listening = await self.telemetry.open()
+        if listening is not None:
+            _LOG.info("metrics: http://%s:%d/metrics", *listening)
+        try:
+            return await self._serve()
+        finally:
+            await self.telemetry.close()
+
+    async def _serve(self) -> int:
         """Connect and serve, again and again, until a signal or until there is no hope."""
         from weft.cli.outages import may_pass
 
@@ -151,6 +232,7 @@ class _Process:
             outage, opened = await self._once(stopping)
             if outage is None:
                 break
+            self.telemetry.away(str(outage), outage=True)
             if opened and time() - began > LONGEST_PAUSE_S:
                 # Patience is for one outage, not for all that a long life meets.
                 pause_s, hopeless = 1.0, None
@@ -163,7 +245,7 @@ class _Process:
             _LOG.warning("%s (trying again in %.1f s)", outage, pause_s)
             await until_set(stopping, asyncio.sleep(pause_s))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-        return 0
+        return self.code
 
     async def _once(self, stopping: asyncio.Event) -> tuple[Outage | None, bool]:
         """Serve until stopped (None) or until a service is away, and say whether all was opened."""
@@ -173,11 +255,13 @@ class _Process:
         opened = False
         try:
             async with AsyncExitStack() as stack:
-                opening = stack.enter_async_context(open_cluster(self.settings))
+                watch = self.telemetry.watch
+                opening = stack.enter_async_context(open_cluster(self.settings, watch=watch))
                 cluster = await until_set(stopping, opening)
                 if cluster is not None:
                     opened = True
-                    await self.serve(cluster, stopping)
+                    self.telemetry.serving(cluster)
+                    self.code = await self.serve(cluster, stopping) or 0
         except Exception as problem:
             outage = outage_of(problem)
             if outage is None:

@@ -1,6 +1,10 @@
-"""Durations as people read them."""
+"""Durations as people read and write them."""
 
 from __future__ import annotations
+
+import re
+
+import click
 
 
 def seconds(duration_ms: float) -> str:
@@ -15,3 +19,17 @@ def seconds(duration_ms: float) -> str:
     if whole < 86_400:
         return f"{whole // 3600} h {whole % 3600 // 60:02} min"
     return f"{whole // 86_400} d {whole % 86_400 // 3600:02} h"
+
+
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SPAN = re.compile(r"([0-9]{1,9})([smhd])")
+
+
+def span(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """Return the milliseconds of `90s`, `15m`, `12h` or `30d`."""
+    if value is None:
+        return None
+    read = _SPAN.fullmatch(value)
+    if read is None or int(read[1]) == 0:
+        raise click.BadParameter(f"{value!r} is no span of time such as 90s, 15m, 12h or 30d")
+    return int(read[1]) * _UNITS_MS[read[2]]

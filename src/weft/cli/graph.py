@@ -28,13 +28,13 @@ def graph(file: Path, form: str | None, output: Path | None) -> int:
 
     A document with problems is drawn as far as it goes, as long as its shape can be read.
     """
+    from weft.bootstrap.languages import picture
     from weft.cli.answers import say
     from weft.cli.sources import read_text
     from weft.errors import InputError
     from weft.languages.graph import draw
-    from weft.languages.graph.document import parse
 
-    document = parse(read_text(file), file=str(file))
+    document = picture(read_text(file), str(file))
     if form is None:
         form = "svg" if output is not None and output.suffix == ".svg" else "mermaid"
     text = draw.svg(document) if form == "svg" else draw.mermaid(document)

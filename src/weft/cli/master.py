@@ -1,4 +1,4 @@
-"""`weft master`: keep the history of runs on a cluster."""
+"""`weft master`: keep the history of runs on a cluster, and look after those that are silent."""
 
 from __future__ import annotations
 
@@ -9,28 +9,82 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli import cluster
-from weft.cli.options import examples
+from weft.cli.dev import address_of, token
+from weft.cli.durations import span
+from weft.cli.options import examples, option
 
 if TYPE_CHECKING:
+    from weft.api.guard import Access
+    from weft.api.serving import Listener
     from weft.bootstrap.distributed import Cluster
 
 
-@click.command(epilog=examples("weft master", "weft master --log-json"))
+@click.command(epilog=examples("weft master", "weft master --keep 30d --log-json"))
+@option(
+    "--lost-after",
+    "lost_s",
+    type=click.FloatRange(1),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="Repair a run whose state in Redis is gone when it has been silent for so long.",
+)
+@option(
+    "--stuck-after",
+    "stuck_s",
+    type=click.FloatRange(300),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Look for the messages of a run that has been silent for so long, and repair it if there"
+    " are none.",
+)
+@option(
+    "--keep",
+    "keep_ms",
+    callback=span,
+    metavar="SPAN",
+    help="Drop runs that ended longer ago than this, such as 30d or 12h. They are all kept unless"
+    " given.",
+)
+@option("--listen", metavar="HOST:PORT", default=None, help="Serve the API here.")
+@token
 @cluster.process
-def master(give_up_s: float, log_level: str, log_json: bool, **places: Any) -> int:
+def master(
+    lost_s: float,
+    stuck_s: float,
+    keep_ms: int | None,
+    listen: str | None,
+    token: str | None,
+    **given: Any,
+) -> int:
     """Write what runs and their nodes came to into the store, until SIGTERM or Ctrl-C.
 
-    Any number of masters may run; everything is written once.
+    It also repairs runs that nothing would ever move, because Redis or the broker lost what was
+    theirs. Any number of masters may run; everything is written once and repaired once. With
+    --listen it serves the API; each of them tells everything.
     """
 
-    async def serve(at: Cluster, stopping: asyncio.Event) -> None:
-        logging.getLogger("weft").info("master: ready")
-        await cluster.until_set(stopping, at.master().run())
+    served = None if listen is None else address_of(listen, token)
 
-    return cluster.run_process(
-        cluster.settings_of(**places),
-        serve,
-        give_up_s=give_up_s,
-        log_level=log_level,
-        log_json=log_json,
-    )
+    async def work(at: Cluster) -> None:
+        from weft.runtime.cancelling import together
+        from weft.runtime.reconciler import Patience
+
+        patience = Patience(lost_ms=int(lost_s * 1000), stuck_ms=int(stuck_s * 1000))
+        works = [at.master().run(), at.reconciler(patience).run()]
+        if served is not None:
+            works.append(_serve(at, *served))
+        await together(*works)
+
+    return cluster.stand("master", work, **given)
+
+
+async def _serve(at: Cluster, listener: Listener, access: Access) -> None:
+    """Serve the API until cancelled."""
+    from weft.api.app import make_app
+    from weft.bootstrap.master import open_cluster_backend
+
+    async with open_cluster_backend(at) as backend:
+        logging.getLogger("weft").info("master: the API is at %s", listener.url)
+        await listener.serve(make_app(backend, access), asyncio.Event())

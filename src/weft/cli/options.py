@@ -32,6 +32,16 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def address(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, int] | None:
+    """Return the host and port of `PORT` (of this machine alone) or `HOST:PORT`."""
+    if value is None:
+        return None
+    host, _colon, port = value.rpartition(":")
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise click.BadParameter(f"{value!r} is no [HOST:]PORT, such as 9464 or 0.0.0.0:9464")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
 def path(*, directories: bool = False) -> click.Path:
     """Return the type of an option that names a file, which need not exist."""
     return click.Path(dir_okay=directories, path_type=Path)

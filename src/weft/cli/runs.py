@@ -20,6 +20,7 @@ _COLOURS = {
     "waiting": "yellow",
     "failed": "red",
     "halted": "red",
+    "cancelled": "yellow",
 }
 
 

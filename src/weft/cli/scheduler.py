@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from weft.cli import cluster
 from weft.cli.options import examples
 
-if TYPE_CHECKING:
-    from weft.bootstrap.distributed import Cluster
 
-
-@click.command(epilog=examples("weft scheduler", "weft scheduler --log-level warning"))
+@click.command(epilog=examples("weft scheduler", "weft scheduler --metrics 9465"))
 @cluster.process
-def scheduler(give_up_s: float, log_level: str, log_json: bool, **places: Any) -> int:
+def scheduler(**given: Any) -> int:
     """Send the timers that are due (waits, retries, time limits) until SIGTERM or Ctrl-C.
 
     Any number of schedulers may run; a timer fires once.
     """
-
-    async def serve(at: Cluster, stopping: asyncio.Event) -> None:
-        logging.getLogger("weft").info("scheduler: ready")
-        await cluster.until_set(stopping, at.scheduler().run())
-
-    return cluster.run_process(
-        cluster.settings_of(**places),
-        serve,
-        give_up_s=give_up_s,
-        log_level=log_level,
-        log_json=log_json,
-    )
+    return cluster.stand("scheduler", lambda at: at.scheduler().run(), **given)

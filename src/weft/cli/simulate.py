@@ -64,9 +64,14 @@ def _work(file: Path | None, whole: str | None) -> Work:
     from weft.cli.given import read_given
     from weft.cli.sources import open_source
     from weft.cli.trials import own_workflow, random_workflows
+    from weft.errors import InputError
+    from weft.languages.graph.program import GraphProgram
 
     if file is not None:
-        return own_workflow(open_source(file).program.document.source, read_given(whole, ()))
+        program = open_source(file).program
+        if not isinstance(program, GraphProgram):
+            raise InputError(f"{file}: only workflows of nodes and edges can be rehearsed so far")
+        return own_workflow(program.document.source, read_given(whole, ()))
     if whole is not None:
         raise click.UsageError("--input is for a FILE: random workflows bring their own")
     return random_workflows()

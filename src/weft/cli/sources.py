@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.bootstrap import builtin
+from weft.bootstrap.languages import AnyProgram, compile_source
+from weft.bootstrap.languages import examine as examine_text
 from weft.errors import DefinitionError, InputError, Problem
-from weft.languages.graph.check import check
-from weft.languages.graph.document import parse
 from weft.languages.graph.findings import find_place
 from weft.languages.graph.model import Document
-from weft.languages.graph.program import GraphProgram, compile_graph
 from weft.ports.node import Catalogue
 
 
@@ -19,7 +18,7 @@ from weft.ports.node import Catalogue
 class Opened:
     """A document that can run, with what its author should know about it."""
 
-    program: GraphProgram
+    program: AnyProgram
     warnings: tuple[Problem, ...]
 
 
@@ -44,11 +43,7 @@ def read_text(file: Path) -> bytes:
 
 def examine(file: Path) -> tuple[Document | None, tuple[Problem, ...]]:
     """Return the document in `file`, if its shape is sound, and everything wrong with it."""
-    try:
-        document = parse(read_text(file), file=str(file))
-    except DefinitionError as error:
-        return None, error.problems
-    return document, tuple(check(document, builtin))
+    return examine_text(read_text(file), str(file))
 
 
 def open_source(file: Path, catalogue: Catalogue = builtin) -> Opened:
@@ -56,7 +51,7 @@ def open_source(file: Path, catalogue: Catalogue = builtin) -> Opened:
     document, problems = examine(file)
     if document is None or any(one.severity == "error" for one in problems):
         raise DefinitionError(problems, str(file))
-    return Opened(compile_graph(document, catalogue), problems)
+    return Opened(compile_source(read_text(file), catalogue, file=str(file)), problems)
 
 
 def line_of(document: Document, node: str) -> int | None:

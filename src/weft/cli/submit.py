@@ -15,8 +15,8 @@ from weft.errors import StorageError
 
 if TYPE_CHECKING:
     from weft.bootstrap.distributed import Cluster, ClusterSettings
+    from weft.bootstrap.languages import AnyProgram
     from weft.kernel.messages import CompletionMessage
-    from weft.languages.graph.program import GraphProgram
     from weft.runtime.result import Result
 
 TIMED_OUT = 6
@@ -86,7 +86,7 @@ class _Submission:
     def __init__(
         self,
         settings: ClusterSettings,
-        program: GraphProgram,
+        program: AnyProgram,
         given: Any,
         execution_id: str | None,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from weft.errors import ExpressionError
@@ -12,7 +12,7 @@ from weft.expressions.compiler import compile_text
 from weft.expressions.flow import Env, Filter, Flow
 from weft.expressions.library import JqError, JqParseError
 from weft.expressions.limits import DEFAULT, Limits
-from weft.expressions.meter import LIMIT, Meter
+from weft.expressions.meter import LIMIT, Collection, Meter
 from weft.expressions.operations import PYTHON_ERRORS, failure
 from weft.expressions.reference import PATTERN, Reference, read_reference
 from weft.expressions.scope import Found
@@ -57,6 +57,30 @@ class Jq:
         value may share parts with them. Raises ExpressionError: EXPRESSION_FAILED when jq fails on
         this data or yields more than one value, EXPRESSION_LIMIT when it breaks `limits`.
         """
+        return self._evaluate(self._only, input, variables, now_ms, limits)
+
+    def evaluate_all(
+        self,
+        input: Any,  # noqa: A002  (what jq calls it)
+        variables: Mapping[str, Any],
+        *,
+        now_ms: int = 0,
+        limits: Limits = DEFAULT,
+    ) -> list[Any]:
+        """Return every value the expression yields, in order; raises like `evaluate`."""
+        if self._reference is not None:
+            return [self._evaluate(self._only, input, variables, now_ms, limits)]
+        found: list[Any] = self._evaluate(_every, input, variables, now_ms, limits)
+        return found
+
+    def _evaluate(
+        self,
+        gather: Callable[[Meter, Iterator[Flow]], Any],
+        input: Any,  # noqa: A002  (what jq calls it)
+        variables: Mapping[str, Any],
+        now_ms: int,
+        limits: Limits,
+    ) -> Any:
         try:
             if self._reference is not None:
                 return self._reference.follow(variables.get(self._reference.name))
@@ -65,7 +89,7 @@ class Jq:
             values: dict[int | str, Any] = {name: variables.get(name) for name in self.names}
             values["node"] = variables.get("node")
             flows = self._run(Env(values, meter, now_ms), None, input)
-            return _finish(meter, self._only(flows))
+            return _finish(meter, gather(meter, flows))
         except ExpressionError as error:
             raise ExpressionError(f"{self._shown()}: {error}", code=error.code) from None
         except JqError as error:
@@ -79,7 +103,8 @@ class Jq:
         except PYTHON_ERRORS as error:
             raise ExpressionError(f"{self._shown()}: {failure(error)}") from None
 
-    def _only(self, flows: Iterator[Flow]) -> Any:
+    @staticmethod
+    def _only(meter: Meter, flows: Iterator[Flow]) -> Any:
         for _, value in flows:
             for _ in flows:
                 raise ExpressionError(
@@ -91,6 +116,13 @@ class Jq:
 
     def _shown(self) -> str:
         return f"expression {_quote(self.source)}"
+
+
+def _every(meter: Meter, flows: Iterator[Flow]) -> list[Any]:
+    collection = Collection(meter)
+    for _, value in flows:
+        collection.append(value)
+    return collection.finish()
 
 
 def compile_jq(source: str) -> Jq:

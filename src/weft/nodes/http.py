@@ -72,6 +72,8 @@ class HttpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             headers[name.lower()] = value
         if tools.idempotency_key and self.method in _REPEATABLE_WITH_KEY:
             headers.setdefault("idempotency-key", tools.idempotency_key)
+        if tools.traceparent:
+            headers.setdefault("traceparent", tools.traceparent)
         body, content_type = encode_body(self.body, headers.get("content-type"))
         if content_type is not None:
             headers.setdefault("content-type", content_type)

@@ -6,14 +6,18 @@ confirmed, so a consumer that dies has its messages delivered again, to itself o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from weft.errors import WeftError
+from weft.errors import UnavailableError, WeftError
 
 
 class BusError(WeftError):
-    """The bus could not take a message, or is not there. Trying again may help."""
+    """The bus could not take a message, is not there, or will not do."""
+
+
+class BusUnavailableError(BusError, UnavailableError):
+    """The bus cannot be reached now."""
 
 
 class Delivery(Protocol):
@@ -50,7 +54,7 @@ class Bus(Protocol):
         """
         ...
 
-    def consume(self, queue: str, *, prefetch: int) -> AsyncIterator[Delivery]:
+    def consume(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
         """Iterate over deliveries, at most `prefetch` of them not yet acknowledged.
 
         Goes on after the connection was lost and found again; ends when it is closed.

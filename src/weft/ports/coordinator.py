@@ -16,6 +16,6 @@ class Coordinator(Protocol):
         """Say whether the bearer of `token` may execute it."""
         ...
 
-    async def answer(self, execution_id: str, effect: Asks[R]) -> R:
-        """Answer a question of the kernel about one run."""
+    async def answer(self, run: str, effect: Asks[R]) -> R:
+        """Answer a question of the kernel about one state of a run (`Token.run`)."""
         ...

@@ -13,6 +13,7 @@ import msgspec
 
 from weft.kernel.messages import Token
 from weft.ports.bus import Delivery
+from weft.ports.holding import Held, Trouble
 
 
 class Arrival(NamedTuple):
@@ -67,6 +68,15 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     token: Token
 
 
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """The message of a node that runs for long: acknowledged, and kept by a timer."""
+
+    until_ms: int
+    over: bool
+    """It has run out: a scheduler is sending the message again."""
+    token: Token
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a run at one look."""
 
@@ -75,6 +85,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     scopes: tuple[Scope, ...] = ()
     barriers: tuple[Barrier, ...] = ()
     alarms: tuple[Alarm, ...] = ()
+    leases: Mapping[str, Lease] = {}
+    """By token. They are no timers of the workflow."""
+    notes: Mapping[str, Held | Trouble] = {}
+    """By token: who holds it, or why and when it comes again."""
+    workers: Mapping[str, int] = {}
+    """When each worker was last heard of, epoch ms."""
     queued: tuple[Token, ...] | None = None
     """Every token that is queued or in hand; None where a broker has them and does not tell."""
     unreadable: int = 0

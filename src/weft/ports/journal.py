@@ -17,8 +17,9 @@ from msgspec import Raw
 from weft.kernel.context import Payload, Ref
 from weft.kernel.lineage import Lineage
 from weft.kernel.messages import Token
+from weft.ports.events import StoredEvent
 
-ExecutionStatus = Literal["running", "completed", "failed", "halted"]
+ExecutionStatus = Literal["running", "completed", "failed", "halted", "cancelled"]
 
 
 class Definition(NamedTuple):
@@ -39,6 +40,8 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     started_ms: int
     ended_ms: int | None = None
     completion: bytes | None = None
+    generation: int = 0
+    """How often its state was lost and rebuilt from this history."""
 
 
 class NodeRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +93,7 @@ class Batch:
     payloads: list[tuple[str, Payload]] = field(default_factory=list)
     node_runs: list[NodeRun] = field(default_factory=list)
     quarantined: list[Quarantined] = field(default_factory=list)
+    events: list[StoredEvent] = field(default_factory=list)
 
 
 class Journal(Protocol):
@@ -137,6 +141,10 @@ class Journal(Protocol):
 
     def node_runs(self, execution_id: str) -> Iterator[NodeRun]:
         """Iterate over what the nodes of a run came to, in the order it was recorded."""
+        ...
+
+    def last_event(self, execution_id: str) -> int:
+        """Return the number of the last event of a run; 0 when it has no event log."""
         ...
 
     def quarantine(self) -> list[Quarantined]:

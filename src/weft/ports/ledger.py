@@ -30,11 +30,15 @@ MAX_LISTED = 100_000
 
 
 class Sighting(NamedTuple):
-    """A run that a message speaks of, and the latest moment at which it can have started."""
+    """A run that messages speak of.
+
+    With the latest moment at which it can have started, and the last one they tell of.
+    """
 
     execution_id: str
     workflow_id: str
     started_ms: int
+    heard_ms: int
 
 
 class Entries(NamedTuple):
@@ -58,13 +62,15 @@ def entries_of(
     endings: dict[str, Execution] = {}
     for status in statuses:
         at_ms = check_status(status)
-        _see(seen, status.execution_id, status.workflow_id, at_ms - status.duration_ms)
+        started_ms = at_ms - status.duration_ms
+        _see(seen, Sighting(status.execution_id, status.workflow_id, started_ms, at_ms))
         run = node_run_of(status, at_ms)
         if run is not None:
             visits.setdefault((run.execution_id, run.token_id, run.node_id), run)
     for completion in completions:
         ending = _ending(completion)
-        _see(seen, ending.execution_id, ending.workflow_id, ending.started_ms)
+        ended_ms = ending.ended_ms or 0
+        _see(seen, Sighting(ending.execution_id, ending.workflow_id, ending.started_ms, ended_ms))
         endings.setdefault(ending.execution_id, ending)
     return Entries(list(seen.values()), list(visits.values()), list(endings.values()))
 
@@ -118,10 +124,11 @@ def check_request(status: str | None, limit: int) -> None:
         raise InputError(f"limit is {limit}: ask for 1 to {MAX_LISTED} runs")
 
 
-def _see(seen: dict[str, Sighting], execution_id: str, workflow_id: str, started_ms: int) -> None:
-    known = seen.get(execution_id)
-    if known is None or started_ms < known.started_ms:
-        seen[execution_id] = Sighting(execution_id, workflow_id, started_ms)
+def _see(seen: dict[str, Sighting], one: Sighting) -> None:
+    known = seen.setdefault(one.execution_id, one)
+    if one.started_ms < known.started_ms or one.heard_ms > known.heard_ms:
+        first = one if one.started_ms < known.started_ms else known
+        seen[one.execution_id] = first._replace(heard_ms=max(one.heard_ms, known.heard_ms))
 
 
 def _ending(completion: CompletionMessage) -> Execution:

@@ -7,10 +7,17 @@ written once for each (execution, token, node), and a run's terminal state is fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from weft.kernel.messages import CompletionMessage, NodeStatusMessage
 from weft.ports.journal import Definition, Execution, NodeRun
+
+
+class Silence(NamedTuple):
+    """A run that has not ended, and when a message last spoke of it (to some seconds)."""
+
+    execution: Execution
+    heard_ms: int
 
 
 class Store(Protocol):
@@ -24,8 +31,11 @@ class Store(Protocol):
         """Return a definition by its content address."""
         ...
 
-    async def begin(self, execution: Execution) -> bool:
-        """Note that a run starts. False: there is one of that id already."""
+    async def begin(self, execution: Execution, start: bytes = b"") -> bool:
+        """Note that a run starts. False: there is one of that id already.
+
+        `start` is a JSON array of the tokens it begins with: from them it can be begun again.
+        """
         ...
 
     async def fold(
@@ -44,6 +54,24 @@ class Store(Protocol):
 
     async def node_runs(self, execution_id: str) -> list[NodeRun]:
         """Return what the nodes of a run came to, in the order it was recorded."""
+        ...
+
+    async def quiet(self, before_ms: int, *, after: str = "", limit: int = 100) -> list[Silence]:
+        """Return runs that have not ended and of which nothing was heard since a moment.
+
+        In the order of their ids, from the first behind `after`.
+        """
+        ...
+
+    async def start_of(self, execution_id: str) -> bytes:
+        """Return the tokens a run began with, as `begin` was given them; b"" if none are known."""
+        ...
+
+    async def regenerate(self, execution_id: str, generation: int, now_ms: int) -> bool:
+        """Make the next generation of a run its own, once. False: it ended, or another did it.
+
+        It counts as heard of now.
+        """
         ...
 
     async def prune(self, before_ms: int) -> int:

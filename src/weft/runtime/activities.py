@@ -1,28 +1,36 @@
 """Running an activity: credentials in, outcome out, whatever the node does.
 
 An exception inside a node is a failed node, never a dead worker; a node that takes too long is
-cancelled; a secret that comes back in an output or an error is redacted before anyone sees it.
+cancelled, killed with its process, or abandoned with its thread; a secret that comes back in an
+output or an error is redacted before anyone sees it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, assert_never
 
 import msgspec
 
 from weft.errors import CredentialError
-from weft.kernel.lineage import describe
 from weft.kernel.messages import Token
 from weft.kernel.outcome import Failed, NodeError, Succeeded
 from weft.kernel.program import Activity
-from weft.ports.node import Tools
+from weft.ports.node import BlockingTools, Tools
 from weft.ports.outside import Http, Log, Mail
 from weft.ports.secrets import Secrets
 from weft.runtime.handling import sound
+from weft.runtime.log_fields import fields_of
+from weft.runtime.node_process import Job
+from weft.runtime.processes import Processes
 from weft.runtime.redaction import Redactor
+from weft.runtime.threads import MOST_ABANDONED, Threads
+
+_ABANDONED = "; its thread goes on until it ends by itself: a node in a process can be stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +41,57 @@ class Activities:
     mail: Mail
     log: Log
     secrets: Secrets
+    threads: Threads = field(default_factory=Threads, kw_only=True)
+    processes: Processes = field(default_factory=Processes, kw_only=True)
+
+    async def aclose(self) -> None:
+        """End the processes that wait for nodes."""
+        await self.processes.aclose()
 
     async def run(self, token: Token, activity: Activity) -> Succeeded | Failed:
         """Return what came of the activity. Only cancellation ever leaves this as an exception."""
         try:
             fields = await self._fields(activity.credential)
+            secrets = {name: await self.secrets.resolve(name) for name in activity.secrets}
         except CredentialError as problem:
             return Failed(NodeError(str(problem), "CREDENTIAL"))
-        redactor = Redactor([fields])
-        outcome = await self._attempt(token, activity, fields, redactor)
+        redactor = Redactor([fields, *secrets.values()])
+        outcome = await self._attempt(token, activity, fields, secrets, redactor)
         return _redacted(outcome, redactor)
 
     async def _fields(self, credential: str | None) -> Mapping[str, str]:
         return await self.secrets.resolve(credential) if credential else {}
 
     async def _attempt(
-        self, token: Token, activity: Activity, fields: Mapping[str, str], redactor: Redactor
+        self,
+        token: Token,
+        activity: Activity,
+        fields: Mapping[str, str],
+        secrets: Mapping[str, Mapping[str, str]],
+        redactor: Redactor,
     ) -> Any:
         tools = Tools(
             http=self.http,
             mail=self.mail,
             log=RedactingLog(self.log, redactor, token),
             credentials=fields,
+            secrets=secrets,
             idempotency_key=idempotency_key(token),
             attempt=token.attempt,
+            traceparent=token.traceparent,
         )
-        limit = asyncio.timeout(activity.timeout_s)
+        limit = asyncio.timeout(None)
         try:
-            async with limit:
-                return await activity.node.run(tools)
+            async with self._place(activity, tools) as run:
+                if activity.timeout_s is not None:  # which a node that waits for a place has all of
+                    limit = asyncio.timeout(activity.timeout_s)
+                async with limit:
+                    return await run()
         except TimeoutError as problem:
             if not limit.expired():
                 return _crashed(problem)
             message = f"the node did not finish within {activity.timeout_s:g} s"
+            message += _ABANDONED if activity.runs_in == "thread" else ""
             return Failed(NodeError(message, "NODE_TIMEOUT"))
         except asyncio.CancelledError as problem:
             task = asyncio.current_task()
@@ -74,6 +100,33 @@ class Activities:
             return _crashed(problem)
         except (Exception, SystemExit) as problem:
             return _crashed(problem)
+
+    @asynccontextmanager
+    async def _place(
+        self, activity: Activity, tools: Tools
+    ) -> AsyncIterator[Callable[[], Awaitable[Any]]]:
+        """Find a place for a node to run: what is given runs it there."""
+        node = activity.node
+        given = (tools.credentials, tools.idempotency_key, tools.attempt)
+        match activity.runs_in:
+            case "loop":
+                yield partial(node.run, tools)
+            case "thread":
+                yield partial(self._in_thread, partial(node.run, BlockingTools(tools.log, *given)))
+            case "process":
+                async with self.processes.one() as process:
+                    yield partial(process.run, Job(node, *given, activity.memory_mb), tools.log)
+            case _:
+                assert_never(activity.runs_in)
+
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        if self.threads.abandoned >= MOST_ABANDONED:
+            message = (
+                f"{MOST_ABANDONED} nodes that took too long still hold their threads here: start"
+                " this process again, and let such nodes run in a process"
+            )
+            return Failed(NodeError(message, "NODE_NO_THREAD"))
+        return await self.threads.call(work)
 
 
 def idempotency_key(token: Token) -> str:
@@ -118,12 +171,7 @@ class RedactingLog:
         self._log.write(
             level,
             str(self._redactor.redact(message)),
-            **{
-                **self._redactor.redact(fields),
-                "run": self._token.execution_id,
-                "node": self._token.current_node,
-                "item": describe(self._token.lineage_stack),
-            },
+            **{**self._redactor.redact(fields), **fields_of(self._token)},
         )
 
 

@@ -53,9 +53,10 @@ class AtomicCells(JournaledCells):
 
     Such an engine never sees two copies of a token or two outcomes of a step, not even after a
     crash, so who owns a token and which single child a step has need not be remembered for one.
-    How a step with several children was counted must be.
+    How a step with several children was counted must be. Nor can such a state get lost apart from
+    its run, so that it was begun goes without saying.
     """
 
     def forgettable(self, kind: str, value: Any) -> bool:
         """Return whether a cell need not outlive the process."""
-        return kind == "owner" or (kind == "fate" and value[1] == 1)
+        return kind in ("owner", "born") or (kind == "fate" and value[1] == 1)

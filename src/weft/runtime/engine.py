@@ -18,7 +18,6 @@ import msgspec
 
 from weft.errors import InputError, MessageError, StorageError
 from weft.kernel.json import encode
-from weft.kernel.lineage import describe
 from weft.kernel.messages import CompletionMessage, Token, check_identifier
 from weft.kernel.outcome import Outcome
 from weft.kernel.program import Activity, Program
@@ -27,6 +26,7 @@ from weft.ports.journal import Definition, Execution, Journal, NodeRun
 from weft.ports.outside import Log
 from weft.runtime.activities import Activities
 from weft.runtime.cells import AtomicCells
+from weft.runtime.log_fields import fields_of
 from weft.runtime.reporting import text_of
 from weft.runtime.run import Run
 from weft.runtime.turn import News, Turn, Turns
@@ -48,6 +48,7 @@ class Engine:
     """Runs workflows durably. Use it as an async context manager.
 
     `observe` is called with every status and completion message, in order, after it is committed.
+    `events` keeps a numbered log of what happens in each run, in the commit that makes it true.
     Leaving the context stops at a commit; what is unfinished goes on when it is resumed.
     """
 
@@ -62,6 +63,7 @@ class Engine:
         *,
         slots: int = 64,
         observe: Iterable[Observe] = (),
+        events: bool = False,
     ) -> None:
         self._journal = journal
         self._compile = compile_definition
@@ -70,6 +72,7 @@ class Engine:
         self._chance = chance
         self._log = log
         self._observers = list(observe)
+        self._events = events
         self._free_slots = slots
         self._runs: dict[str, Run] = {}
         self._accepted: dict[str, asyncio.Future[None]] = {}
@@ -132,6 +135,8 @@ class Engine:
                 started_ms=now_ms,
             )
         )
+        if self._events:
+            self._turns.keep_log(execution_id, now_ms, 0)
         self._turns.keep(run, payloads)
         self._turns.send(run, *tokens)
         self._accepted[execution_id] = accepted = asyncio.get_running_loop().create_future()
@@ -154,9 +159,25 @@ class Engine:
         cells = AtomicCells(self._journal.cells(execution_id))
         run = Run(execution_id, self._compile(definition), cells)
         run.ready.extend(self._journal.messages(execution_id))
+        if self._events:
+            last = self._journal.last_event(execution_id)
+            self._turns.keep_log(execution_id, execution.started_ms, last)
         for due_ms, timer_id in self._journal.timers(execution_id):
             self._wake_at(due_ms, execution_id, timer_id)
         self._admit(run)
+
+    async def cancel(self, execution_id: str, reason: str = "") -> bool:
+        """End a run as cancelled, and tell its running nodes; False when it is not served here.
+
+        Returns once that is committed.
+        """
+        run = self._runs.get(execution_id)
+        execution = self._journal.execution(execution_id)
+        if run is None or execution is None or run.ended:
+            return False
+        self._turns.cancel(run, execution.started_ms, reason)
+        self._wake.set()
+        return (await asyncio.shield(run.done)).status == "cancelled"
 
     def unfinished(self) -> list[Execution]:
         """Return the runs of the journal that have not ended."""
@@ -281,13 +302,7 @@ class Engine:
 
     def _tell(self, turn: Turn) -> None:
         for line in turn.lines:
-            self._log.write(
-                line.level,
-                text_of(line.message),
-                run=line.token.execution_id,
-                node=line.token.current_node,
-                item=describe(line.token.lineage_stack),
-            )
+            self._log.write(line.level, text_of(line.message), **fields_of(line.token))
         for news in turn.news:
             if news is not None:
                 for observe in self._observers:

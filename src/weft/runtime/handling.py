@@ -22,6 +22,8 @@ from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
 from weft.kernel.program import Activity, Program
 from weft.runtime.reading import Reader
 
+OUTPUT_LIMIT = 64 * 1024 * 1024
+"""The largest output of a node, in bytes of JSON."""
 VISIT_SIGNALS = frozenset({"", "resume"})
 
 _outcomes: msgspec.json.Decoder[Outcome] = msgspec.json.Decoder(Outcome)
@@ -56,10 +58,17 @@ def sound(outcome: Outcome) -> Outcome:
     match outcome:
         case Succeeded(output):
             try:
-                return Succeeded(encode(output))
+                kept = encode(output)
             except MessageError as problem:
                 message = f"the node's output cannot be kept: {problem}"
                 return Failed(NodeError(message, "OUTPUT_INVALID"))
+            if len(kept) > OUTPUT_LIMIT:
+                message = (
+                    f"the node's output has {len(kept)} bytes, more than {OUTPUT_LIMIT}:"
+                    " keep it elsewhere and return where"
+                )
+                return Failed(NodeError(message, "OUTPUT_TOO_LARGE"))
+            return Succeeded(kept)
         case Failed(error):
             try:
                 encode(error)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from time import perf_counter
 from typing import Any
 
 import msgspec
 
-from weft.errors import InputError, MessageError, StorageError
+from weft.errors import InputError, MessageError, NewerMessageError, StorageError
 from weft.kernel.json import encode
 from weft.kernel.messages import (
     CompletionMessage,
@@ -18,16 +19,22 @@ from weft.kernel.messages import (
     encode_message,
 )
 from weft.kernel.program import Program
+from weft.ports import metrics
 from weft.ports.bus import Bus, Delivery
 from weft.ports.clock import Chance, Clock
-from weft.ports.journal import Definition, Execution
+from weft.ports.journal import Definition
 from weft.ports.ledger import check_completion, check_status
+from weft.ports.metrics import UNMEASURED, Meter
 from weft.ports.outside import Log
 from weft.ports.payloads import Payloads
 from weft.ports.store import Store
-from weft.runtime.queues import COMPLETION, EXECUTION, STATUS
+from weft.runtime.admission import Admission
+from weft.runtime.newer import Newer
+from weft.runtime.queues import COMPLETION, EXECUTION, STATUS, level_of
 
 BATCH = 500
+BATCH_BYTES = 512 * 1024
+"""Statuses travel many to a message. More than these at once would hold up what ends meanwhile."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 PATIENCE_S = 0.02
 """How long a batch waits for more before it is folded as it is."""
@@ -36,21 +43,27 @@ PATIENCE_S = 0.02
 class Master:
     """Keeps the ledger."""
 
-    def __init__(self, bus: Bus, store: Store, log: Log) -> None:
+    def __init__(self, bus: Bus, store: Store, log: Log, meter: Meter = UNMEASURED) -> None:
         self._bus = bus
         self._store = store
         self._log = log
+        self._meter = meter
+        self._newer = Newer(bus, log)
 
     async def run(self) -> None:
         """Fold until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._fold_all(STATUS))
-            group.create_task(self._fold_all(COMPLETION))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._fold_all(STATUS))
+                group.create_task(self._fold_all(COMPLETION))
+        finally:
+            self._newer.close()
 
     async def _fold_all(self, queue: str) -> None:
         async for batch in _batches(self._bus.consume(queue, prefetch=2 * BATCH)):
             statuses: list[NodeStatusMessage] = []
             completions: list[CompletionMessage] = []
+            done: list[Delivery] = []
             for delivery in batch:
                 try:
                     if queue == COMPLETION:
@@ -62,26 +75,45 @@ class Master:
                         for status in found:
                             check_status(status)
                         statuses += found
+                except NewerMessageError as problem:
+                    self._newer.hold(delivery, queue, problem)
+                    continue
                 except MessageError as problem:
                     # News that cannot be read moves no run: say so and go on.
                     self._log.write("error", f"{queue}: a message cannot be read: {problem}")
+                    self._meter.add(metrics.UNREADABLE, queue)
+                done.append(delivery)
             await self._fold(statuses, completions)
-            for delivery in batch:
+            for delivery in done:
                 await delivery.ack()
 
     async def _fold(
         self, statuses: list[NodeStatusMessage], completions: list[CompletionMessage]
     ) -> None:
         """Fold, however long the store is away: the messages wait unacknowledged meanwhile."""
-        pause_s = FIRST_PAUSE_S
+        pause_s, began = FIRST_PAUSE_S, perf_counter()
         while True:
             try:
                 await self._store.fold(statuses, completions)
+                self._told(statuses, completions, perf_counter() - began)
                 return
             except StorageError as problem:
+                self._meter.add(metrics.STORE_OUTAGES)
                 self._log.write("warning", f"the history waits for its store: {problem}")
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    def _told(
+        self,
+        statuses: list[NodeStatusMessage],
+        completions: list[CompletionMessage],
+        took_s: float,
+    ) -> None:
+        self._meter.observe(metrics.FOLD_SECONDS, took_s)
+        self._meter.add(metrics.FOLDED, amount=len(statuses))
+        for one in completions:
+            self._meter.add(metrics.RUNS_ENDED, one.status)
+            self._meter.observe(metrics.RUN_SECONDS, one.total_duration_ms / 1000)
 
 
 async def _batches(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[list[Delivery]]:
@@ -98,13 +130,14 @@ async def _batches(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[list[De
         while (first := await inbox.get()) is not None:
             if inbox.empty():
                 await asyncio.sleep(PATIENCE_S)
-            batch = [first]
-            while len(batch) < BATCH and not inbox.empty():
+            batch, size = [first], len(first.body)
+            while len(batch) < BATCH and size < BATCH_BYTES and not inbox.empty():
                 one = inbox.get_nowait()
                 if one is None:
                     inbox.put_nowait(None)
                     break
                 batch.append(one)
+                size += len(one.body)
             yield batch
     finally:
         filling.cancel()
@@ -114,11 +147,18 @@ class Starter:
     """Starts runs: the definition, the run and its first tokens, in that order."""
 
     def __init__(
-        self, bus: Bus, store: Store, payloads: Payloads, clock: Clock, chance: Chance
+        self,
+        bus: Bus,
+        store: Store,
+        payloads: Payloads,
+        admission: Admission,
+        clock: Clock,
+        chance: Chance,
     ) -> None:
         self._bus = bus
         self._store = store
         self._payloads = payloads
+        self._admission = admission
         self._clock = clock
         self._chance = chance
 
@@ -129,21 +169,13 @@ class Starter:
         now_ms = self._clock.now_ms()
         run = execution_id or self._chance.execution_id(now_ms)
         await self._store.save_definition(Definition(program.ref, program.workflow_id, source))
-        begun = await self._store.begin(
-            Execution(
-                execution_id=run,
-                workflow_id=program.workflow_id,
-                definition_ref=program.ref,
-                status="running",
-                started_ms=now_ms,
-            )
-        )
-        if not begun:
-            raise InputError(f"there is a run called {run} already; choose another id")
         tokens, payloads = program.start(run, encode(given), now_ms=now_ms)
+        # Before the run is noted: what is noted can be begun again, and then refers to them.
         for payload in payloads:
             await self._payloads.put(run, payload)
+        if not await self._admission.admit(*tokens):
+            raise InputError(f"there is a run called {run} already; choose another id")
         for token in tokens:
             named = msgspec.structs.replace(token, publish_id=self._chance.publish_id())
-            await self._bus.publish(EXECUTION, encode_message(named))
+            await self._bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
         return run

@@ -14,49 +14,69 @@ from weft.ports.bus import Bus
 from weft.runtime.queues import STATUS
 
 MOST = 200
-PAUSE_S = 0.003
 
 _encoder = msgspec.json.Encoder()
 
 
+class _Batch:
+    """Statuses that travel together, and whether the broker has them."""
+
+    __slots__ = ("done", "statuses")
+
+    def __init__(self) -> None:
+        self.statuses: list[NodeStatusMessage] = []
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.done.add_done_callback(_noticed)
+
+
 class Outbox:
-    """Publishes statuses in small batches, each with a confirm."""
+    """Publishes statuses in batches, each with a confirm.
+
+    The first goes at once; what is reported while it is under way goes together when it is there.
+    So nobody waits when there is little to tell, and much is told in few messages.
+    """
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._waiting: list[tuple[NodeStatusMessage, asyncio.Future[None]]] = []
-        self._sender: asyncio.Task[None] | None = None
+        self._filling: _Batch | None = None
+        self._sending: set[asyncio.Task[None]] = set()
 
     def report(self, status: NodeStatusMessage) -> asyncio.Future[None]:
-        """Send a status; the future is done when the broker has it."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.add_done_callback(_noticed)
-        self._waiting.append((status, done))
-        if self._sender is None or self._sender.done():
-            self._sender = asyncio.create_task(self._send())
-        return done
+        """Send a status; the future is done when the broker has it.
 
-    async def _send(self) -> None:
-        await asyncio.sleep(PAUSE_S)
-        while self._waiting:
-            batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-            statuses = [status for status, _ in batch]
-            body = _encoder.encode(statuses if len(statuses) > 1 else statuses[0])
-            asyncio.get_running_loop().create_task(self._deliver(body, batch))
+        Others wait for the same future: whoever may be cancelled must shield it.
+        """
+        batch = self._filling
+        if batch is None:
+            batch = self._filling = _Batch()
+            if not self._sending:
+                # At the end of this turn: others may have something to tell as well.
+                asyncio.get_running_loop().call_soon(self._send)
+        batch.statuses.append(status)
+        if len(batch.statuses) == MOST:
+            self._send()
+        return batch.done
 
-    async def _deliver(
-        self, body: bytes, batch: list[tuple[NodeStatusMessage, asyncio.Future[None]]]
-    ) -> None:
+    def _send(self) -> None:
+        batch, self._filling = self._filling, None
+        if batch is not None:
+            task = asyncio.get_running_loop().create_task(self._deliver(batch))
+            self._sending.add(task)
+            task.add_done_callback(self._sent)
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        self._sending.discard(task)
+        self._send()
+
+    async def _deliver(self, batch: _Batch) -> None:
+        statuses = batch.statuses
         try:
+            body = _encoder.encode(statuses if len(statuses) > 1 else statuses[0])
             await self._bus.publish(STATUS, body)
         except Exception as problem:
-            for _, done in batch:
-                if not done.done():
-                    done.set_exception(problem)
+            batch.done.set_exception(problem)
         else:
-            for _, done in batch:
-                if not done.done():
-                    done.set_result(None)
+            batch.done.set_result(None)
 
 
 def _noticed(done: asyncio.Future[None]) -> None:

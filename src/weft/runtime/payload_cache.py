@@ -34,7 +34,7 @@ class PayloadCache:
 
     def load(self, execution_id: str, ref: Ref) -> bytes:
         """Return a payload that is here, or raise Missing."""
-        body = self._kept.get((execution_id, ref.hash))
+        body = self._found(execution_id, ref)
         if body is None:
             raise Missing(ref)
         return body
@@ -46,7 +46,7 @@ class PayloadCache:
 
     async def get(self, execution_id: str, ref: Ref) -> bytes:
         """Return a payload, fetching it if it is not here."""
-        body = self._kept.get((execution_id, ref.hash))
+        body = self._found(execution_id, ref)
         if body is None:
             body = await self._payloads.get(execution_id, ref)
             self._keep(execution_id, ref, body)
@@ -59,6 +59,12 @@ class PayloadCache:
                 return reading()
             except Missing as missing:
                 await self.get(execution_id, missing.ref)
+
+    def _found(self, execution_id: str, ref: Ref) -> bytes | None:
+        key = (execution_id, ref.hash)
+        if key in self._kept:
+            self._kept.move_to_end(key)  # what is used again stays longest
+        return self._kept.get(key)
 
     def _keep(self, execution_id: str, ref: Ref, body: bytes) -> None:
         if (execution_id, ref.hash) in self._kept:

@@ -6,8 +6,6 @@ anything that a repetition would need is dropped.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
 from typing import Any, assert_never
 
 import msgspec
@@ -30,13 +28,22 @@ from weft.kernel.effects import (
     SetTimer,
     Store,
 )
-from weft.kernel.lineage import describe
 from weft.kernel.messages import Token, encode_message
+from weft.runtime.log_fields import fields_of
 from weft.runtime.outbox import Outbox
-from weft.runtime.queues import COMPLETION, queue_of
+from weft.runtime.queues import COMPLETION, level_of, queue_of
 from weft.runtime.reading import Reader
 from weft.runtime.reporting import status_of
+from weft.runtime.sending import Sending
 from weft.runtime.services import Services
+
+_LAST = (DiscardSplit, DiscardMerge, Complete, Forget)
+"""What a repetition would miss: done when everything before it is confirmed."""
+
+
+_AIDS = (Report, Store, Log, Load, Items)
+"""What may be done before a report is confirmed. Nothing else: once the next token is sent, or a
+scope is left, a repetition takes the visit for settled and would not tell what it came to."""
 
 
 class Performer:
@@ -47,36 +54,43 @@ class Performer:
         self._outbox = outbox
         self._reader = reader
 
-    async def perform(
-        self, execution_id: str, judgement: Judgement[None], duration_ms: int
-    ) -> None:
-        """Do every effect in order, feeding each answer back; return when all is confirmed."""
-        sending: list[Awaitable[Any]] = []
+    async def perform(self, by: Token, judgement: Judgement[None], duration_ms: int) -> None:
+        """Do every effect of handling `by` in order, feeding each answer back.
+
+        Returns when all is confirmed. What is sent belongs to the same state of the run as `by`.
+        """
+        sending = Sending()
         answer: Any = None
-        while True:
-            try:
-                effect = judgement.send(answer)
-            except StopIteration:
-                break
-            if isinstance(effect, DiscardSplit | DiscardMerge | Complete | Forget):
-                await _all(sending)
-            answer = await self._do(execution_id, effect, duration_ms, sending)
-        await _all(sending)
+        try:
+            while True:
+                try:
+                    effect = judgement.send(answer)
+                except StopIteration:
+                    break
+                if isinstance(effect, _LAST):
+                    await sending.confirmed()
+                elif not isinstance(effect, _AIDS):
+                    await sending.heard()
+                sending.go_on()
+                answer = await self._do(by, effect, duration_ms, sending)
+            await sending.confirmed()
+        finally:
+            sending.close()
 
     async def _do(
         self,
-        execution_id: str,
+        by: Token,
         effect: Effect,
         duration_ms: int,
-        sending: list[Awaitable[Any]],
+        sending: Sending,
     ) -> Any:
-        at = self._at
+        at, execution_id = self._at, by.execution_id
         match effect:
             case Publish(token):
-                sending.append(asyncio.ensure_future(self._publish(token)))
+                sending.publish(self._publish(self._named(token, by)))
             case Report():
                 status = status_of(effect, at.clock.now_ms(), duration_ms)
-                sending.append(self._outbox.report(status))
+                sending.tell(self._outbox.report(status))
             case Load():
                 return Raw(await at.payloads.get(execution_id, effect.ref))
             case Items():
@@ -87,34 +101,31 @@ class Performer:
                     ),
                 )
             case Asks():
-                return await at.coordinator.answer(execution_id, effect)
+                return await at.coordinator.answer(by.run, effect)
             case Store(payload):
                 # Waited for: whoever gets a token that refers to it must find it.
                 await at.payloads.put(execution_id, payload)
             case SetTimer(token, due_ms):
-                named = msgspec.structs.replace(token, publish_id=at.chance.publish_id())
-                await at.timers.set(execution_id, token.token_id, due_ms, encode_message(named))
+                body = encode_message(self._named(token, by))
+                await at.timers.set(by.run, token.token_id, due_ms, body)
             case CancelTimer(token_id):
-                await at.timers.cancel(execution_id, token_id)
+                await at.timers.cancel(by.run, token_id)
             case Log(token, level, message):
                 text = (
                     message if isinstance(message, str) else msgspec.json.encode(message).decode()
                 )
-                item = describe(token.lineage_stack)
-                at.log.write(level, text, run=execution_id, node=token.current_node, item=item)
+                at.log.write(level, text, **fields_of(token))
             case Complete(completion):
                 await at.bus.publish(COMPLETION, encode_message(completion))
-                await at.timers.cancel_all(execution_id)
+                await at.timers.cancel_all(by.run)
             case _:
                 assert_never(effect)
         return None
 
+    def _named(self, token: Token, by: Token) -> Token:
+        publish_id = self._at.chance.publish_id()
+        return msgspec.structs.replace(token, publish_id=publish_id, generation=by.generation)
+
     async def _publish(self, token: Token) -> None:
-        sent = msgspec.structs.replace(token, publish_id=self._at.chance.publish_id())
-        await self._at.bus.publish(queue_of(sent), encode_message(sent), priority=sent.priority)
-
-
-async def _all(sending: list[Awaitable[Any]]) -> None:
-    """Wait for every confirm; the first that did not come is raised."""
-    outstanding, sending[:] = list(sending), []
-    await asyncio.gather(*outstanding)
+        level = level_of(token)
+        await self._at.bus.publish(queue_of(token), encode_message(token), priority=level)

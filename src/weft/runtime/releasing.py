@@ -14,7 +14,8 @@ from collections.abc import Collection
 import msgspec
 
 from weft.errors import InputError, MessageError
-from weft.kernel.messages import decode_token, encode_message
+from weft.kernel.envelope import names_in
+from weft.kernel.messages import decode_token, encode_again
 from weft.ports.bus import Bus, Delivery
 from weft.ports.inspection import Inspector, Shelf
 from weft.ports.store import Store
@@ -138,7 +139,7 @@ def _about(body: bytes) -> tuple[str, str]:
     try:
         token = decode_token(body)
     except MessageError:
-        return "", ""
+        return names_in(body).execution_id, ""
     return token.execution_id, token.current_node
 
 
@@ -148,4 +149,4 @@ def _again(body: bytes) -> tuple[str, bytes]:
         token = decode_token(body)
     except MessageError:
         return EXECUTION, body  # a worker that understands it may have come meanwhile
-    return queue_of(token), encode_message(msgspec.structs.replace(token, trouble=0))
+    return queue_of(token), encode_again(msgspec.structs.replace(token, trouble=0), body)

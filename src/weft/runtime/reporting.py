@@ -7,8 +7,9 @@ from msgspec import Raw
 
 from weft.kernel.context import INLINE_LIMIT, Ref, stored
 from weft.kernel.effects import Report
-from weft.kernel.messages import NodeStatusMessage, Token
+from weft.kernel.messages import CompletionMessage, NodeStatusMessage, Token
 from weft.kernel.moment import to_iso
+from weft.kernel.outcome import NodeError
 
 
 def running(token: Token, now_ms: int) -> NodeStatusMessage:
@@ -46,6 +47,21 @@ def status_of(report: Report, now_ms: int, duration_ms: int) -> NodeStatusMessag
         progress=report.progress,
         details=report.details,
         metadata=report.metadata,
+    )
+
+
+def cancelled(
+    workflow_id: str, execution_id: str, started_ms: int, now_ms: int, reason: str
+) -> CompletionMessage:
+    """Return the ending of a run that somebody cancelled."""
+    return CompletionMessage(
+        workflow_id=workflow_id,
+        execution_id=execution_id,
+        status="cancelled",
+        final_context={},
+        completed_at=to_iso(now_ms),
+        total_duration_ms=max(0, now_ms - started_ms),
+        error=NodeError(reason or "it was cancelled", "CANCELLED"),
     )
 
 

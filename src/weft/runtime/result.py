@@ -9,14 +9,24 @@ import msgspec
 
 from weft.kernel.messages import CompletionMessage, Ending
 
+_PROBLEM = ("type", "status", "title", "detail", "instance")
+
 
 class RunError(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a run did not complete, and at which node; no node when none is to blame."""
+    """Why a run did not complete, and at which node; no node when none is to blame.
+
+    An error of the Serverless Workflow DSL also has the fields of RFC 7807.
+    """
 
     message: str
     code: str
     details: dict[str, Any]
     node: str | None
+    type: str | msgspec.UnsetType = msgspec.UNSET
+    status: int | msgspec.UnsetType = msgspec.UNSET
+    title: str | msgspec.UnsetType = msgspec.UNSET
+    detail: str | msgspec.UnsetType = msgspec.UNSET
+    instance: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,9 +69,12 @@ def error_of(message: CompletionMessage) -> RunError | None:
     error = message.error
     if error is None:
         return None
+    problem = {"type", "status"} <= error.details.keys()
+    fields = {name: error.details[name] for name in _PROBLEM if problem and name in error.details}
     return RunError(
         message=error.message,
         code=error.code,
         details=error.details,
         node=message.failed_node or None,
+        **fields,
     )

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 
 from weft.kernel.coordination import Coordination
+from weft.kernel.effects import Begin
 from weft.kernel.messages import CompletionMessage, Token
 from weft.kernel.program import Program
 from weft.runtime.cells import JournaledCells
@@ -22,6 +23,7 @@ class Run:
         self.program = program
         self.cells = cells
         self.coordination = Coordination(cells)
+        self.coordination.begin(Begin())
         self.ready: deque[Waiting] = deque()
         self.activities: dict[int, asyncio.Task[None]] = {}
         self.ended = False

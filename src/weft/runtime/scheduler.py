@@ -12,10 +12,14 @@ from weft.errors import MessageError
 from weft.kernel.messages import decode_token
 from weft.ports.bus import Bus
 from weft.ports.clock import Clock
+from weft.ports.metrics import UNMEASURED, Meter
 from weft.ports.timers import Due, Timers
-from weft.runtime.queues import EXECUTION, queue_of
+from weft.runtime.lateness import tell_lateness
+from weft.runtime.queues import EXECUTION, level_of, queue_of
 
-BATCH = 500
+BATCH = 250
+BATCHES = 16
+"""How many batches are on their way at most."""
 LEASE_MS = 30_000
 LOOK_AGAIN_S = 5.0
 """However quiet it is, look this often: a wake-up may get lost with a connection."""
@@ -24,10 +28,11 @@ LOOK_AGAIN_S = 5.0
 class Scheduler:
     """Polls timers, publishes their tokens, and confirms them."""
 
-    def __init__(self, timers: Timers, bus: Bus, clock: Clock) -> None:
+    def __init__(self, timers: Timers, bus: Bus, clock: Clock, meter: Meter = UNMEASURED) -> None:
         self._timers = timers
         self._bus = bus
         self._clock = clock
+        self._meter = meter
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -37,20 +42,36 @@ class Scheduler:
                 await self._sleep()
 
     async def turn(self) -> int:
-        """Send what is due now, and say how much that was."""
-        due = await self._timers.claim_due(self._clock.now_ms(), LEASE_MS, BATCH)
-        if due:
-            # All confirms first: a timer that is dropped before its token is safe would be lost.
-            await asyncio.gather(*map(self._send, due))
-            await self._timers.confirm(due)
-        return len(due)
+        """Send what is due now, and say how much that was.
+
+        While one batch waits for its confirms, which is most of its time, the next are sent.
+        """
+        sent, room = 0, asyncio.Semaphore(BATCHES)
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await room.acquire()
+                due = await self._timers.claim_due(self._clock.now_ms(), LEASE_MS, BATCH)
+                if not due:
+                    return sent
+                sent += len(due)
+                group.create_task(self._deliver(due, room))
+
+    async def _deliver(self, due: list[Due], room: asyncio.Semaphore) -> None:
+        # All confirms first: a timer that is dropped before its token is safe would be lost.
+        await asyncio.gather(*map(self._send, due))
+        await self._timers.confirm(due)
+        if self._meter is not UNMEASURED:
+            tell_lateness(self._meter, due, self._clock.now_ms())
+        room.release()
 
     async def _send(self, timer: Due) -> None:
         try:
-            queue = queue_of(decode_token(timer.body))
+            token = decode_token(timer.body)
+            queue, level = queue_of(token), level_of(token)
         except MessageError:
-            queue = EXECUTION  # a worker will quarantine it; here it would hold up all the others
-        await self._bus.publish(queue, timer.body)
+            # A worker will quarantine it; here it would hold up all the others.
+            queue, level = EXECUTION, 0
+        await self._bus.publish(queue, timer.body, priority=level)
 
     async def _sleep(self) -> None:
         next_ms = await self._timers.next_due()

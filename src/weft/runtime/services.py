@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from weft.ports.bus import Bus
 from weft.ports.clock import Chance, Clock
 from weft.ports.coordinator import Coordinator
+from weft.ports.holding import Holdings, Leases, Roster
 from weft.ports.outside import Log
+from weft.ports.pulse import Pulses
 from weft.ports.timers import Timers
 from weft.runtime.activities import Activities
+from weft.runtime.admission import Admission
 from weft.runtime.payload_cache import PayloadCache
 from weft.runtime.programs import Programs
+from weft.runtime.watching import UNWATCHED, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +25,15 @@ class Services:
     bus: Bus
     coordinator: Coordinator
     timers: Timers
+    leases: Leases
+    holdings: Holdings
+    roster: Roster
+    pulses: Pulses
+    admission: Admission
     payloads: PayloadCache
     programs: Programs
     activities: Activities
     clock: Clock
     chance: Chance
     log: Log
+    watch: Watch = UNWATCHED

@@ -42,11 +42,12 @@ from weft.kernel.messages import (
 from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError, Outcome
 from weft.kernel.program import Activity
+from weft.ports.events import Drafts, ended, numbered, started
 from weft.ports.journal import Batch, Execution, Journal, Quarantined
 from weft.ports.ledger import node_run_of
 from weft.runtime.handling import Nothing, consider, perform, sound
 from weft.runtime.reading import Reader
-from weft.runtime.reporting import running, status_of
+from weft.runtime.reporting import cancelled, running, status_of
 from weft.runtime.run import Run
 
 News = NodeStatusMessage | CompletionMessage
@@ -63,6 +64,7 @@ class Turn:
     ended: list[tuple[Run, CompletionMessage]] = field(default_factory=list)
     touched: dict[str, Run] = field(default_factory=dict)
     progress: dict[str, int] = field(default_factory=dict)
+    events: Drafts = field(default_factory=Drafts)
     handled: int = 0
 
 
@@ -85,6 +87,8 @@ class Turns:
         self._fresh: dict[tuple[str, str], bytes] = {}
         self._sent: list[tuple[int, Token]] = []
         self.uncommitted_timers: dict[str, Token] = {}
+        self._logs: dict[str, int] = {}
+        """The number of the last event of each run that has an event log."""
         self.reader = Reader(self._load)
         self.turn = Turn()
 
@@ -94,7 +98,19 @@ class Turns:
         for run in turn.touched.values():
             if not run.ended:
                 turn.batch.cells[run.execution_id] = run.cells.take()
+        for execution_id, events in turn.events.taken().items():
+            last = self._logs[execution_id]
+            self._logs[execution_id] = last + len(events)
+            turn.batch.events += numbered(execution_id, events, last)
+        for run, _ in turn.ended:
+            self._logs.pop(run.execution_id, None)
         return turn
+
+    def keep_log(self, execution_id: str, started_ms: int, last: int) -> None:
+        """Write the events of a run from now on, after number `last`."""
+        self._logs[execution_id] = last
+        if last == 0:
+            self.turn.events.add(execution_id, started(started_ms))
 
     def committed(self, turn: Turn) -> None:
         """Forget what was only kept because it was not committed."""
@@ -141,7 +157,10 @@ class Turns:
                 return
         self.turn.batch.timers.pop(timer_id, None)
         self.turn.batch.cancelled.append((run.execution_id, timer_id))
-        self.send(run, token)
+        self._number(token)
+        # Behind what waits: of two timers that are due, the earlier one counts.
+        run.ready.extend(self._sent)
+        self._sent.clear()
 
     def send(self, run: Run, *tokens: Token) -> None:
         """Give each token its number and its place in the queue."""
@@ -183,15 +202,21 @@ class Turns:
         if isinstance(doing, Nothing):
             self._consume(seq)
         elif isinstance(doing, Activity):
-            self.turn.news.append(running(token, self._now()))
+            self._tell_running(token)
             self.turn.activities.append((run, seq, token, doing))
         elif isinstance(doing, Outcome):
             if not token.signal:
-                self.turn.news.append(running(token, self._now()))
+                self._tell_running(token)
             self.settle(run, seq, token, doing, 0)
         else:
             self._perform(run, doing, 0)
             self._consume(seq)
+
+    def _tell_running(self, token: Token) -> None:
+        status = running(token, self._now())
+        self.turn.news.append(status)
+        if token.execution_id in self._logs:
+            self.turn.events.see(status)
 
     def settle(self, run: Run, seq: int, token: Token, outcome: Outcome, duration_ms: int) -> None:
         """Do everything that follows from what a node came to; its message is then consumed."""
@@ -241,6 +266,14 @@ class Turns:
                 total_duration_ms=now_ms - started,
                 error=NodeError(f"a message was quarantined: {reason}", "QUARANTINED"),
             ),
+        )
+
+    def cancel(self, run: Run, started_ms: int, reason: str) -> None:
+        """End a run now, wherever its tokens are."""
+        self.turn.touched[run.execution_id] = run
+        self._end(
+            run,
+            cancelled(run.program.workflow_id, run.execution_id, started_ms, self._now(), reason),
         )
 
     # -- effects -------------------------------------------------------------------------------
@@ -295,6 +328,8 @@ class Turns:
         node_run = node_run_of(status, now_ms)
         if node_run is not None:
             self.turn.batch.node_runs.append(node_run)
+        if status.execution_id in self._logs:
+            self.turn.events.see(status)
         if report.merge_key and report.progress and report.progress.total > 20:
             # Of a storm of progress only the newest in a commit is news.
             earlier = self.turn.progress.get(report.merge_key)
@@ -324,6 +359,8 @@ class Turns:
         )
         for seq, _ in waiting:
             batch.sent.pop(seq, None)
+        if run.execution_id in self._logs:
+            self.turn.events.add(run.execution_id, ended(message))
         self.turn.news.append(message)
         self.turn.ended.append((run, message))
 

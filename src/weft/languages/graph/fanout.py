@@ -42,6 +42,9 @@ from weft.languages.graph.compiled import CompiledNode
 from weft.languages.graph.failure import recover
 from weft.languages.graph.paths import Graph, publish, skip, with_output
 
+ALWAYS_TOLD = 200
+"""Splits of up to this many items say how far they are after each."""
+
 _values = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -168,8 +171,12 @@ def _send(
 
 
 def filled(graph: Graph, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
-    """One more slot is filled: say how far the aggregators are, and send what it released."""
-    for name in graph.wiring.aggregators[origin.current_node]:
+    """One more slot is filled: say how far the aggregators are, and send what it released.
+
+    Large splits say so at every hundredth: news of each item would be as many as their items.
+    """
+    telling = slot.total <= ALWAYS_TOLD or not slot.filled % (slot.total // 100)
+    for name in graph.wiring.aggregators[origin.current_node] if telling else ():
         yield Report(
             token=origin,
             node=name,

@@ -121,6 +121,10 @@ class GraphProgram:
             return frozenset({"input"})
         return node.needs
 
+    def type_of(self, token: Token) -> str:
+        """Return the type that the document gives the token's node."""
+        return self.wiring.nodes[token.current_node].kind
+
     def outside(self, token: Token) -> bool:
         """Return whether the token's node touches the world."""
         node = self.wiring.nodes.get(token.current_node)

@@ -42,7 +42,14 @@ def step(node: CompiledNode, token: Token, view: Mapping[str, Any]) -> Activity 
         resolved = Resolved(node, token, view)
         parameters = resolved.parameters()
         if node.type.effect == "outside":
-            return Activity(parameters, node.credential, node.timeout_s)
+            kind = node.type
+            return Activity(
+                parameters,
+                node.credential,
+                node.timeout_s,
+                runs_in=kind.runs_in,
+                memory_mb=kind.memory_mb,
+            )
         return _control(node, token, parameters, resolved)
     except ExpressionError as problem:
         return Failed(_expression_error(problem))

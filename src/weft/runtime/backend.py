@@ -1,0 +1,105 @@
+"""What the API stands on: the same in one process on one file and on a cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from weft.errors import Problem
+from weft.kernel.program import Program
+from weft.ports.archive import Archive
+from weft.ports.clock import Chance, Clock
+from weft.ports.holding import Presence
+from weft.ports.journal import Definition, Execution
+from weft.ports.node import Catalogue
+from weft.ports.workflows import Registry
+from weft.runtime.explaining import Explanation
+from weft.runtime.feed import Feed
+
+
+class Examined(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that was looked at: what is wrong with it, and the definition if it can run."""
+
+    definition: Definition | None
+    problems: tuple[Problem, ...]
+
+
+class Aside(msgspec.Struct, frozen=True, kw_only=True):
+    """A message in quarantine."""
+
+    number: int
+    at: str
+    execution_id: str
+    node_id: str
+    reason: str
+    body: bytes
+
+
+class Alarm(msgspec.Struct, frozen=True, kw_only=True):
+    """A timer that is set."""
+
+    execution_id: str
+    timer_id: str
+    due_ms: int
+
+
+class QueueState(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue, and how much waits in it."""
+
+    name: str
+    messages: int | None
+    """None: they cannot be counted, or the queue is not there."""
+
+
+class Backend(Protocol):
+    """A place where workflows are kept and run."""
+
+    kind: str
+    """`embedded` or `distributed`."""
+    archive: Archive
+    registry: Registry
+    catalogue: Catalogue
+    feed: Feed
+    clock: Clock
+    chance: Chance
+
+    async def examine(self, source: Any) -> Examined:
+        """Look at a document: JSON or YAML text, or a decoded value."""
+        ...
+
+    def compile(self, definition: Definition) -> Program:
+        """Return the program of a definition; DefinitionError when it can no longer run."""
+        ...
+
+    async def start(self, definition: Definition, given: Any, execution_id: str) -> None:
+        """Start a run under an id; it will then end. ConflictError: there is one of that id."""
+        ...
+
+    async def cancel(self, run: Execution, reason: str) -> bool:
+        """End a run as cancelled; False when it has ended already."""
+        ...
+
+    async def explain(self, execution_id: str) -> Explanation | None:
+        """Return what a run waits for; None for a run that nobody knows."""
+        ...
+
+    async def quarantine(self) -> list[Aside]:
+        """Return the messages that were put aside, oldest first."""
+        ...
+
+    async def timers(self, limit: int) -> list[Alarm]:
+        """Return the timers that are due first."""
+        ...
+
+    async def queues(self) -> list[QueueState]:
+        """Return every queue."""
+        ...
+
+    async def workers(self) -> list[Presence]:
+        """Return everyone who executes nodes."""
+        ...
+
+    async def check(self) -> None:
+        """Return when what it stands on answers; StorageError or BusError when it does not."""
+        ...

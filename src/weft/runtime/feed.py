@@ -1,0 +1,113 @@
+"""Following runs live: whoever follows holds a number, and pulls the next page when there is news.
+
+Nothing is queued for anybody, so a follower that is slow, or many of them, cost no memory. Those
+that stand at the same number share one question to the archive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+
+from weft.ports.archive import Archive
+from weft.ports.events import Event
+from weft.runtime.refusals import ConflictError
+
+PAGE = 500
+"""Events in one page."""
+PAUSE_S = 0.1
+"""The shortest time between two looks of one follower: news in between travels together."""
+LOOK_S = 2.0
+"""After this time a follower looks although nobody told of news: a word may get lost."""
+LINGER_S = 1.0
+"""How long to wait for late news when a run has ended."""
+MOST = 2_000
+"""Followers at once, in one process."""
+
+
+class Feed:
+    """Tells followers that there is news, and reads it for them."""
+
+    def __init__(self, archive: Archive, *, most: int = MOST) -> None:
+        self._archive = archive
+        self._most = most
+        self._bells: dict[str, set[asyncio.Event]] = {}
+        self._reading: dict[tuple[str, int], asyncio.Task[list[Event]]] = {}
+        self.followers = 0
+
+    def tell(self, execution_id: str) -> None:
+        """A run has news."""
+        for bell in self._bells.get(execution_id, ()):
+            bell.set()
+
+    def tell_all(self) -> None:
+        """There may be news of any run."""
+        for bells in self._bells.values():
+            for bell in bells:
+                bell.set()
+
+    async def is_over(self, execution_id: str, after: int) -> bool:
+        """Return whether a run has ended and has no event above a number."""
+        run = await self._archive.run(execution_id)
+        if run is None or run.ended_ms is None:
+            return False
+        return not await self._page(execution_id, after)
+
+    async def follow(
+        self, execution_id: str, after: int, *, heartbeat_s: float
+    ) -> AsyncIterator[list[Event]]:
+        """Yield the events above `after`, page by page and in order, until the run has ended.
+
+        An empty page is a sign of life, after `heartbeat_s` without news.
+        """
+        clock = asyncio.get_running_loop().time
+        spoke, over = clock(), False
+        with self._listening(execution_id) as bell:
+            while True:
+                bell.clear()
+                page = await self._page(execution_id, after)
+                if page:
+                    yield page
+                    spoke, after = clock(), page[-1].seq
+                    over = over or any(one.type == "run.ended" for one in page)
+                    if len(page) == PAGE:
+                        continue
+                    await asyncio.sleep(PAUSE_S)
+                elif over or await self.is_over(execution_id, after):
+                    return
+                elif clock() - spoke >= heartbeat_s:
+                    yield []
+                    spoke = clock()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LINGER_S if over else min(LOOK_S, heartbeat_s)):
+                        await bell.wait()
+
+    async def _page(self, execution_id: str, after: int) -> list[Event]:
+        key = (execution_id, after)
+        reading = self._reading.get(key)
+        if reading is None:
+            asking = self._archive.events(execution_id, after=after, limit=PAGE)
+            reading = self._reading[key] = asyncio.ensure_future(asking)
+            reading.add_done_callback(lambda _: self._reading.pop(key, None))
+        # Shielded: the question goes on for the others when one of them leaves.
+        return await asyncio.shield(reading)
+
+    @contextmanager
+    def _listening(self, execution_id: str) -> Iterator[asyncio.Event]:
+        if self.followers >= self._most:
+            raise ConflictError(
+                f"{self._most} streams are open here already: close some, or ask another master",
+                "TOO_MANY_STREAMS",
+            )
+        bell = asyncio.Event()
+        self.followers += 1
+        self._bells.setdefault(execution_id, set()).add(bell)
+        try:
+            yield bell
+        finally:
+            self.followers -= 1
+            bells = self._bells[execution_id]
+            bells.discard(bell)
+            if not bells:
+                del self._bells[execution_id]

@@ -1,0 +1,90 @@
+"""What a judgement has sent is waited for, and waiting disturbs nobody else."""
+
+import asyncio
+
+import pytest
+
+from weft.runtime.sending import Sending
+
+
+async def settle():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_all_is_confirmed_when_the_last_confirm_has_come():
+    loop = asyncio.get_running_loop()
+    confirms = [loop.create_future() for _ in range(3)]
+    told = loop.create_future()
+
+    async def publish(confirm):
+        await confirm
+
+    sending = Sending()
+    for confirm in confirms:
+        sending.publish(publish(confirm))
+    sending.tell(told)
+    waiting = asyncio.create_task(sending.confirmed())
+    seen = []
+    for one in (*confirms, told):
+        await settle()
+        seen.append(waiting.done())
+        one.set_result(None)
+    await waiting
+
+    assert [False] * 4 == seen
+
+
+async def test_a_publish_that_fails_is_raised():
+    async def refused():
+        raise ConnectionError("no")
+
+    sending = Sending()
+    sending.publish(refused())
+
+    with pytest.raises(ConnectionError, match="no"):
+        await sending.confirmed()
+
+
+async def test_something_else_is_done_only_after_a_message_has_left():
+    left = []
+
+    async def publish():
+        left.append("message")
+
+    sending = Sending()
+    sending.publish(publish())
+    sending.go_on()
+    await settle()
+
+    assert ["message"] == left
+    await sending.confirmed()
+
+
+async def test_who_stops_waiting_for_a_status_leaves_it_to_the_others():
+    told = asyncio.get_running_loop().create_future()
+    first, second = Sending(), Sending()
+    for one in (first, second):
+        one.tell(told)
+    waiting = [asyncio.create_task(one.confirmed()) for one in (first, second)]
+    await settle()
+    waiting[0].cancel()
+    await settle()
+    told.set_result(None)
+    await waiting[1]
+
+    assert waiting[0].cancelled()
+
+
+async def test_a_message_that_was_never_begun_is_forgotten():
+    left = []
+
+    async def publish():
+        left.append("message")
+
+    sending = Sending()
+    sending.publish(publish())
+    sending.close()
+    await sending.confirmed()
+
+    assert [] == left
