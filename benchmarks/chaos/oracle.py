@@ -82,6 +82,8 @@ def judge(seen: Seen, peace: Peace) -> list[Problem]:
         return problems
     if seen.wiped and seen.status == "failed" and seen.cause:
         return problems
+    if not seen.accepted and seen.status == "failed" and "could not be started" in seen.cause:
+        return problems
     return [*problems, *(Problem("wrong", what, seen.run) for what in _wrong(seen, peace))]
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 
 GIVE_UP_S = 600
 STOP_S = 45
@@ -26,16 +27,19 @@ class Processes:
             "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
         }
         self._running = {name: self._start(name) for name in names}
+        self._changing = Lock()
+        """Faults come in threads: nobody may take one that is being killed for one that died."""
         self.deaths: list[str] = []
         """Those that nobody killed."""
 
     def kill(self, name: str) -> None:
         """Kill -9, and start another."""
-        self._notice(name)
-        process = self._running[name]
-        process.kill()
-        process.wait()
-        self._running[name] = self._start(name)
+        with self._changing:
+            self._notice(name)
+            process = self._running[name]
+            process.kill()
+            process.wait()
+            self._running[name] = self._start(name)
 
     def stop(self, name: str) -> subprocess.Popen[bytes]:
         """Stop a process where it is, and return it: `go_on` continues exactly that one."""
@@ -45,8 +49,9 @@ class Processes:
 
     def look(self) -> None:
         """Replace those that died by themselves."""
-        for name in self._running:
-            self._notice(name)
+        with self._changing:
+            for name in self._running:
+                self._notice(name)
 
     def end(self) -> list[str]:
         """Ask everyone to stop; return who did not do so in order and in time."""

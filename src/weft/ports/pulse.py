@@ -19,6 +19,8 @@ class Pulse(NamedTuple):
     """Workers that have a message of it in hand, or had one when they died."""
     probe: str
     """The last probe that has come through the queue."""
+    claimed: bool = True
+    """Whether any message of it was ever handled."""
 
 
 class Pulses(Protocol):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from weft.kernel.effects import Begin
-from weft.kernel.messages import Token, encode_tokens
+from weft.kernel.effects import Begin, Supersede
+from weft.kernel.messages import CompletionMessage, Token, encode_tokens
+from weft.kernel.moment import to_iso
+from weft.kernel.outcome import NodeError
 from weft.ports.clock import Clock
 from weft.ports.coordinator import Coordinator
 from weft.ports.journal import Execution
@@ -36,3 +38,20 @@ class Admission:
         if begun:
             await self._coordinator.answer(first.run, Begin())
         return begun
+
+    async def withdraw(self, first: Token) -> bool:
+        """Close the state of a run that could not be started. False: it has ended already."""
+        return await self._coordinator.answer(first.run, Supersede()) is None
+
+
+def refused(first: Token, reason: str, now_ms: int) -> CompletionMessage:
+    """Return the end of a run whose first message was not taken."""
+    return CompletionMessage(
+        workflow_id=first.workflow_id,
+        execution_id=first.execution_id,
+        status="failed",
+        final_context={},
+        completed_at=to_iso(now_ms),
+        total_duration_ms=max(0, now_ms - first.started_at),
+        error=NodeError(f"the run could not be started: {reason}", "START_REFUSED"),
+    )

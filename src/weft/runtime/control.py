@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.kernel.effects import Begin, Close, Forget
+from weft.kernel.effects import Close, Forget
 from weft.kernel.messages import encode_message, run_of
 from weft.ports.bus import Bus
 from weft.ports.clock import Clock
@@ -36,7 +36,6 @@ class Canceller:
         now_ms = self._clock.now_ms()
         message = cancelled(run.workflow_id, run.execution_id, run.started_ms, now_ms, reason)
         ask = self._coordinator.answer
-        await ask(state, Begin())  # its first message may not have been claimed yet
         standing = await ask(state, Close(by=BY, message=message))
         if standing is None:
             return False

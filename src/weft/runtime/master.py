@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
@@ -14,13 +15,14 @@ from weft.kernel.json import encode
 from weft.kernel.messages import (
     CompletionMessage,
     NodeStatusMessage,
+    Token,
     decode_completion,
     decode_statuses,
     encode_message,
 )
 from weft.kernel.program import Program
 from weft.ports import metrics
-from weft.ports.bus import Bus, Delivery
+from weft.ports.bus import Bus, BusError, Delivery
 from weft.ports.clock import Chance, Clock
 from weft.ports.journal import Definition
 from weft.ports.ledger import check_completion, check_status
@@ -28,7 +30,7 @@ from weft.ports.metrics import UNMEASURED, Meter
 from weft.ports.outside import Log
 from weft.ports.payloads import Payloads
 from weft.ports.store import Store
-from weft.runtime.admission import Admission
+from weft.runtime.admission import Admission, refused
 from weft.runtime.newer import Newer
 from weft.runtime.queues import COMPLETION, EXECUTION, STATUS, level_of
 
@@ -175,7 +177,22 @@ class Starter:
             await self._payloads.put(run, payload)
         if not await self._admission.admit(*tokens):
             raise InputError(f"there is a run called {run} already; choose another id")
-        for token in tokens:
-            named = msgspec.structs.replace(token, publish_id=self._chance.publish_id())
-            await self._bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
+        try:
+            for token in tokens:
+                named = msgspec.structs.replace(token, publish_id=self._chance.publish_id())
+                await self._bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
+        except BusError as problem:
+            await self._withdraw(tokens[0], problem)
+            raise
         return run
+
+    async def _withdraw(self, first: Token, problem: BusError) -> None:
+        """End a run that the broker did not take: whoever was told that it failed starts another.
+
+        Should this fail as well, the run is noted and has a state: a master will find it silent,
+        and let it begin.
+        """
+        now_ms = self._clock.now_ms()
+        with suppress(Exception):
+            if await self._admission.withdraw(first):
+                await self._store.fold([], [refused(first, str(problem), now_ms)])

@@ -114,7 +114,8 @@ class Reconciler:
     ) -> Judgement:
         if not pulse.born and not pulse.ended:
             return "lost"
-        if silence.heard_ms > now_ms - self._patience.stuck_ms:
+        # Of one that nobody has begun there can be nothing but its first messages.
+        if pulse.claimed and silence.heard_ms > now_ms - self._patience.stuck_ms:
             return "alive"
         if pulse.ended:
             return "untold"

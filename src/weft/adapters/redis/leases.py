@@ -25,9 +25,6 @@ class RedisLeases:
         self, run: str, token_id: str, *, owner: str, until_ms: int, body: bytes
     ) -> None:
         """Keep a message until its lease runs out; a lease of another owner is taken over."""
-        # The run's own list first: a timer that is listed and not set does no harm.
-        listing: Any = self._redis.sadd(Keys(run).timers, PREFIX + token_id)
-        await listing
         await self._ask("take", run, token_id, owner, until_ms, body)
 
     async def extend(self, run: str, token_id: str, *, owner: str, until_ms: int) -> bool:
@@ -41,13 +38,12 @@ class RedisLeases:
 
     async def end(self, run: str, token_id: str, *, owner: str) -> None:
         """Give up a lease; one that is no longer the owner's is left alone."""
-        if await self._ask("end", run, token_id, owner):
-            listing: Any = self._redis.srem(Keys(run).timers, PREFIX + token_id)
-            await listing
+        await self._ask("end", run, token_id, owner)
 
     async def _ask(self, mode: str, run: str, token_id: str, *more: object) -> Any:
-        name = timer_name(run, PREFIX + token_id)
-        return await self._caller.call("lease", KEYS, [mode, name, *more])
+        timer = PREFIX + token_id
+        keys = [*KEYS, Keys(run).timers]
+        return await self._caller.call("lease", keys, [mode, timer_name(run, timer), timer, *more])
 
 
 _conforms: type[Leases] = RedisLeases

@@ -26,6 +26,7 @@ class RedisPulses:
             pipe.hmget(keys.done, ["born", "by", "probe"])
             pipe.scard(keys.timers)
             pipe.hvals(keys.holders)
+            pipe.exists(keys.groups)
         answers = iter(await pipe.execute())
         return [
             Pulse(
@@ -34,8 +35,11 @@ class RedisPulses:
                 timers=timers,
                 holders=frozenset(_worker(one) for one in held if not one.startswith(b"{")),
                 probe=(probe or b"").decode(),
+                claimed=bool(claimed),
             )
-            for (born, by, probe), timers, held in zip(answers, answers, answers, strict=True)
+            for (born, by, probe), timers, held, claimed in zip(
+                answers, answers, answers, answers, strict=True
+            )
         ]
 
     async def mark(self, run: str, probe: str) -> None:

@@ -38,23 +38,20 @@ class RedisTimers:
 
     async def cancel(self, execution_id: str, timer_id: str) -> None:
         """Forget a timer."""
-        await self._drop([timer_name(execution_id, timer_id)])
-        listing: Any = self._redis.srem(Keys(execution_id).timers, timer_id)
-        await listing
+        await self._end("drop_timers", [(execution_id, timer_id)])
 
     async def cancel_all(self, execution_id: str) -> None:
         """Forget every timer of a run that has ended."""
         listed = Keys(execution_id).timers
         if not await self._caller.command("EXISTS", listed):
             return
-        names: list[str] = []
+        found: list[tuple[str, str]] = []
         async for timer in self._redis.sscan_iter(listed, count=PAGE):
-            names.append(timer_name(execution_id, timer.decode()))
-            if len(names) >= PAGE:
-                await self._drop(names)
-                names = []
-        await self._drop(names)
-        await self._redis.unlink(listed)
+            found.append((execution_id, timer.decode()))
+            if len(found) >= PAGE:
+                await self._end("drop_timers", found)
+                found = []
+        await self._end("drop_timers", found)
 
     async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
         """Lease timers that are due, earliest first, and those whose lease has run out."""
@@ -71,16 +68,7 @@ class RedisTimers:
 
         But not one that was set again meanwhile, as a lease is that another worker has taken.
         """
-        gone: list[Due] = []
-        for start in range(0, len(timers), PAGE):
-            page = timers[start : start + PAGE]
-            names = [timer_name(one.execution_id, one.timer_id) for one in page]
-            flags = await self._caller.call("confirm_timers", KEYS, names)
-            gone += [one for one, flag in zip(page, flags, strict=True) if flag]
-        async with self._redis.pipeline(transaction=False) as listing:
-            for one in gone:
-                listing.srem(Keys(one.execution_id).timers, one.timer_id)
-            await listing.execute()
+        await self._end("confirm_timers", [(one.execution_id, one.timer_id) for one in timers])
 
     async def next_due(self) -> int | None:
         """Return when the next timer is due or the next lease runs out."""
@@ -109,9 +97,13 @@ class RedisTimers:
                 if first_ms is not None and (than_ms is None or first_ms < than_ms):
                     return
 
-    async def _drop(self, names: list[str]) -> None:
-        for start in range(0, len(names), PAGE):
-            await self._caller.call("drop_timers", KEYS, names[start : start + PAGE])
+    async def _end(self, script: str, timers: list[tuple[str, str]]) -> None:
+        """End timers, each named by its run and by what that calls it."""
+        for start in range(0, len(timers), PAGE):
+            page = timers[start : start + PAGE]
+            keys = [*KEYS, *(Keys(run).timers for run, _ in page)]
+            names = [part for run, timer in page for part in (timer_name(run, timer), timer)]
+            await self._caller.call(script, keys, names)
 
 
 def timer_name(execution_id: str, timer_id: str) -> str:

@@ -206,13 +206,16 @@ class GraphProgram:
 
         Run again, an activity may come to something else, and two outcomes must not mix. Control
         nodes come to the same again. With exactly one successor and nothing to mark dead, the
-        first child that is claimed decides, and nothing needs fixing.
+        first child that is claimed decides, and nothing needs fixing. Inside a split it is fixed
+        all the same: an item that has gone on must not be executed again beside the one that takes
+        its place, or more of them would be under way than may be. What is fixed is gone with the
+        item.
         """
         if node.type.effect != "outside":
             return outcome
         leaving = {way.edge for way in (*node.success, *node.error)}
         untaken = leaving - {way.edge for way in taken}
-        if len(taken) == 1 and not untaken & self.wiring.marking:
+        if not place.lineage and len(taken) == 1 and not untaken & self.wiring.marking:
             return outcome
         answer = yield from ask(
             Record(
