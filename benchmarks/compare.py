@@ -66,12 +66,14 @@ FLAVOURS = {
     "Celery solo, acks late, last result": ("solo", "late", "last", "0"),
     "Celery prefork 1, late, last result": ("prefork", "late", "last", "0"),
     "Celery solo, acks early, last result": ("solo", "early", "last", "0"),
+    "Celery as it comes: prefork 1": ("prefork", "early", "all", "0"),
 }
 """What is measured of Celery: the pool, when a message is acknowledged, which results are kept, and
 publisher confirms."""
 RATIOS = {
-    "each task's result kept, as weft keeps it": tuple(FLAVOURS)[:2],
-    "only the last result kept": tuple(FLAVOURS)[3:5],
+    "as it comes (prefork, acks early, every result kept)": tuple(FLAVOURS)[6:],
+    "acks late, every result kept, as weft keeps it": tuple(FLAVOURS)[:2],
+    "acks late, only the last result kept": tuple(FLAVOURS)[3:5],
 }
 """What weft is compared with: the faster of these."""
 
@@ -369,7 +371,7 @@ def table(found: dict[str, Any]) -> str:
     lines[-1] += f" {beside:.0f} us/node"
     for what, ratio in found["ratio"].items():
         lines.append(
-            f"weft to Celery with acks late, {what}: {ratio['nodes_per_s']} times the nodes/s,"
+            f"weft to Celery, {what}: {ratio['nodes_per_s']} times the nodes/s,"
             f" {ratio['items_per_s']} times the items/s"
         )
     return "\n".join(lines)
@@ -396,7 +398,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=500, help="runs of the chain")
     parser.add_argument("--items", type=int, default=1_000, help="items of the split")
-    parser.add_argument("--slots", type=int, default=64, help="the prefetch of either worker")
+    parser.add_argument("--slots", type=int, default=128, help="the prefetch of either worker")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--no-peer", action="store_true", help="measure weft alone")
     parser.add_argument("--peer-python", help="a Python that has celery[redis]")

@@ -4,7 +4,13 @@ import asyncio
 
 import pytest
 
+from weft.runtime.outbox import Batch
 from weft.runtime.sending import Sending
+
+
+def batch():
+    """Return statuses on their way."""
+    return Batch(asyncio.get_running_loop().call_later(0, lambda: None))
 
 
 async def settle():
@@ -15,7 +21,7 @@ async def settle():
 async def test_all_is_confirmed_when_the_last_confirm_has_come():
     loop = asyncio.get_running_loop()
     confirms = [loop.create_future() for _ in range(3)]
-    told = loop.create_future()
+    told = batch()
 
     async def publish(confirm):
         await confirm
@@ -26,7 +32,7 @@ async def test_all_is_confirmed_when_the_last_confirm_has_come():
     sending.tell(told)
     waiting = asyncio.create_task(sending.confirmed())
     seen = []
-    for one in (*confirms, told):
+    for one in (*confirms, told.done):
         await settle()
         seen.append(waiting.done())
         one.set_result(None)
@@ -62,7 +68,7 @@ async def test_something_else_is_done_only_after_a_message_has_left():
 
 
 async def test_who_stops_waiting_for_a_status_leaves_it_to_the_others():
-    told = asyncio.get_running_loop().create_future()
+    told = batch()
     first, second = Sending(), Sending()
     for one in (first, second):
         one.tell(told)
@@ -70,7 +76,7 @@ async def test_who_stops_waiting_for_a_status_leaves_it_to_the_others():
     await settle()
     waiting[0].cancel()
     await settle()
-    told.set_result(None)
+    told.done.set_result(None)
     await waiting[1]
 
     assert waiting[0].cancelled()
@@ -88,3 +94,19 @@ async def test_a_message_that_was_never_begun_is_forgotten():
     await sending.confirmed()
 
     assert [] == left
+
+
+async def test_a_token_is_sent_after_the_statuses_and_not_after_their_confirm():
+    sending, told = Sending(), batch()
+    sending.tell(told)
+    waiting = asyncio.create_task(sending.begun())
+    await settle()
+    assert not waiting.done()
+    told.begun.set_result(None)
+    await waiting
+
+    heard = asyncio.create_task(sending.heard())
+    await settle()
+    assert not heard.done()
+    told.done.set_result(None)
+    await heard

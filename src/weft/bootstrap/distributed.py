@@ -70,7 +70,7 @@ class ClusterSettings:
     redis_url: str
     postgres_url: str
     queue_type: QueueType = "classic"
-    slots: int = 64
+    slots: int = 128
     queues: tuple[str, ...] = QUEUES
     """What a worker consumes."""
     name: str = ""

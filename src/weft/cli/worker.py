@@ -47,7 +47,13 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
         "weft worker --processes 4 --metrics 9464 --log-json    # with WEFT_RABBITMQ_URL etc. set",
     )
 )
-@options.slots
+@option(
+    "--slots",
+    type=click.IntRange(1, 100_000),
+    default=128,
+    show_default=True,
+    help="How many messages may be in hand at once.",
+)
 @option(
     "--processes",
     type=click.IntRange(1, 1000),

@@ -1,7 +1,8 @@
 """What happened in a run, as a numbered log: the rules that every store shares.
 
 Events follow from what the history accepted, so a message that comes twice adds nothing. A visit
-inside an item of a split is counted, not told: a split of any size adds a few events to a batch.
+inside an item of a split is counted, not told: a split of any size adds a few events to a batch. A
+visit that begins and ends within one batch is told once, by how it ended.
 The first event of a run is `run.started`. Numbers begin at 1 and have no gaps.
 """
 
@@ -105,9 +106,16 @@ class Drafts:
             return
         event = _event(status)
         key = (status.execution_id, status.node_id, event.item, event.type)
+        begun = (*visit_of(status), str(status.attempt))
         if event.type == "node.progress":
             self._replace(key, event)
+        elif event.type == "node.running":
+            self._newest[begun] = self._append(status.execution_id, event)
         else:
+            earlier = self._newest.pop(begun, None)
+            if earlier is not None:
+                # It began and ended within one batch: how it ended says both.
+                self._of_run[status.execution_id][earlier] = None
             self._append(status.execution_id, event)
 
     def add(self, execution_id: str, event: Event) -> None:

@@ -38,8 +38,11 @@ BATCH = 500
 BATCH_BYTES = 512 * 1024
 """Statuses travel many to a message. More than these at once would hold up what ends meanwhile."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-PATIENCE_S = 0.02
-"""How long a batch waits for more before it is folded as it is."""
+PATIENCE_S = {STATUS: 0.1, COMPLETION: 0.02}
+"""How long a batch waits for more before it is folded. What happens to a run within this time
+is written together; the end of a run should be known sooner."""
+ENOUGH = BATCH // 2
+"""A batch that has so many waits no longer."""
 
 
 class Master:
@@ -62,7 +65,8 @@ class Master:
             self._newer.close()
 
     async def _fold_all(self, queue: str) -> None:
-        async for batch in _batches(self._bus.consume(queue, prefetch=2 * BATCH)):
+        deliveries = self._bus.consume(queue, prefetch=2 * BATCH)
+        async for batch in _batches(deliveries, PATIENCE_S[queue]):
             statuses: list[NodeStatusMessage] = []
             completions: list[CompletionMessage] = []
             done: list[Delivery] = []
@@ -118,7 +122,9 @@ class Master:
             self._meter.observe(metrics.RUN_SECONDS, one.total_duration_ms / 1000)
 
 
-async def _batches(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[list[Delivery]]:
+async def _batches(
+    deliveries: AsyncIterator[Delivery], patience_s: float
+) -> AsyncIterator[list[Delivery]]:
     """Iterate over what comes together: as much as is there, without waiting long for more."""
     inbox: asyncio.Queue[Delivery | None] = asyncio.Queue()
 
@@ -130,8 +136,8 @@ async def _batches(deliveries: AsyncIterator[Delivery]) -> AsyncIterator[list[De
     filling = asyncio.create_task(fill())
     try:
         while (first := await inbox.get()) is not None:
-            if inbox.empty():
-                await asyncio.sleep(PATIENCE_S)
+            if inbox.qsize() < ENOUGH:
+                await asyncio.sleep(patience_s)
             batch, size = [first], len(first.body)
             while len(batch) < BATCH and size < BATCH_BYTES and not inbox.empty():
                 one = inbox.get_nowait()

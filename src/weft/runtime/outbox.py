@@ -1,6 +1,8 @@
 """Statuses on their way out: what is reported at the same time travels in one message.
 
-A message of the status queue is one NodeStatusMessage, or a JSON array of them.
+A message of the status queue is one NodeStatusMessage, or a JSON array of them. A status that the
+broker did not take is sent again until it does, as long as this process lives: its visit may be
+settled by then, and nobody else would tell what it came to.
 """
 
 from __future__ import annotations
@@ -10,73 +12,82 @@ import asyncio
 import msgspec
 
 from weft.kernel.messages import NodeStatusMessage
-from weft.ports.bus import Bus
+from weft.ports.bus import Bus, BusError
 from weft.runtime.queues import STATUS
 
 MOST = 200
+PAUSE_S = 0.003
+AGAIN_S = 1.0
 
 _encoder = msgspec.json.Encoder()
 
 
-class _Batch:
-    """Statuses that travel together, and whether the broker has them."""
+class Batch:
+    """Statuses that travel together, whether they are sent, and whether the broker has them."""
 
-    __slots__ = ("done", "statuses")
+    __slots__ = ("begun", "done", "statuses", "timer")
 
-    def __init__(self) -> None:
+    def __init__(self, timer: asyncio.TimerHandle) -> None:
+        loop = asyncio.get_running_loop()
+        self.timer = timer
         self.statuses: list[NodeStatusMessage] = []
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.begun: asyncio.Future[None] = loop.create_future()
+        """Done when they are on the wire: what is published from then on comes after them."""
+        self.done: asyncio.Future[None] = loop.create_future()
         self.done.add_done_callback(_noticed)
 
 
 class Outbox:
-    """Publishes statuses in batches, each with a confirm.
-
-    The first goes at once; what is reported while it is under way goes together when it is there.
-    So nobody waits when there is little to tell, and much is told in few messages.
-    """
+    """Publishes statuses in small batches, each with a confirm."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._filling: _Batch | None = None
+        self._filling: Batch | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
-    def report(self, status: NodeStatusMessage) -> asyncio.Future[None]:
-        """Send a status; the future is done when the broker has it.
+    def report(self, status: NodeStatusMessage) -> Batch:
+        """Send a status with others, and return what it travels in.
 
-        Others wait for the same future: whoever may be cancelled must shield it.
+        Others wait for the same futures: whoever may be cancelled must shield them.
         """
         batch = self._filling
         if batch is None:
-            batch = self._filling = _Batch()
-            if not self._sending:
-                # At the end of this turn: others may have something to tell as well.
-                asyncio.get_running_loop().call_soon(self._send)
+            timer = asyncio.get_running_loop().call_later(PAUSE_S, self._send)
+            batch = self._filling = Batch(timer)
         batch.statuses.append(status)
         if len(batch.statuses) == MOST:
+            batch.timer.cancel()
             self._send()
-        return batch.done
+        return batch
 
     def _send(self) -> None:
         batch, self._filling = self._filling, None
         if batch is not None:
             task = asyncio.get_running_loop().create_task(self._deliver(batch))
             self._sending.add(task)
-            task.add_done_callback(self._sent)
+            task.add_done_callback(self._sending.discard)
 
-    def _sent(self, task: asyncio.Task[None]) -> None:
-        self._sending.discard(task)
-        self._send()
-
-    async def _deliver(self, batch: _Batch) -> None:
+    async def _deliver(self, batch: Batch) -> None:
         statuses = batch.statuses
         try:
             body = _encoder.encode(statuses if len(statuses) > 1 else statuses[0])
-            await self._bus.publish(STATUS, body)
+            while True:
+                publishing = asyncio.ensure_future(self._bus.publish(STATUS, body))
+                await asyncio.sleep(0)  # now it is on the wire, or waits for a connection
+                if not batch.begun.done():
+                    batch.begun.set_result(None)
+                try:
+                    await publishing
+                    break
+                except BusError:
+                    await asyncio.sleep(AGAIN_S)
         except Exception as problem:
             batch.done.set_exception(problem)
         else:
             batch.done.set_result(None)
+        finally:
+            if not batch.begun.done():
+                batch.begun.set_result(None)
 
 
 def _noticed(done: asyncio.Future[None]) -> None:

@@ -42,8 +42,9 @@ _LAST = (DiscardSplit, DiscardMerge, Complete, Forget)
 
 
 _AIDS = (Report, Store, Log, Load, Items)
-"""What may be done before a report is confirmed. Nothing else: once the next token is sent, or a
-scope is left, a repetition takes the visit for settled and would not tell what it came to."""
+"""What may be done before a report is told. Nothing else: once the next token is sent or a scope is
+left, a repetition takes the visit for settled and would not tell what it came to. A token follows
+the report on the same wire, so it need only be sent after it; the coordinator is another place."""
 
 
 class Performer:
@@ -69,6 +70,8 @@ class Performer:
                     break
                 if isinstance(effect, _LAST):
                     await sending.confirmed()
+                elif isinstance(effect, Publish):
+                    await sending.begun()
                 elif not isinstance(effect, _AIDS):
                     await sending.heard()
                 sending.go_on()

@@ -6,35 +6,46 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from weft.runtime.outbox import Batch
+
 
 class Sending:
     """Publishes and statuses on their way, until all of them are confirmed."""
 
-    __slots__ = ("_next", "_tasks", "_told")
+    __slots__ = ("_begun", "_next", "_tasks", "_told")
 
     def __init__(self) -> None:
         self._next: Coroutine[Any, Any, None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._told: list[asyncio.Future[None]] = []
+        self._told: list[Batch] = []
+        self._begun = 0
 
     def publish(self, publishing: Coroutine[Any, Any, None]) -> None:
         """Send a message, at the latest when `go_on` is called."""
         self.go_on()
         self._next = publishing
 
-    def tell(self, told: asyncio.Future[None]) -> None:
+    def tell(self, told: Batch) -> None:
         """Wait for a status too; others may wait for the same."""
         if not self._told or self._told[-1] is not told:
             self._told.append(told)
 
+    async def begun(self) -> None:
+        """Return when every status is on the wire, so that what is sent now comes after it."""
+        while self._begun < len(self._told):
+            batch = self._told[self._begun]
+            self._begun += 1
+            if not batch.begun.done():
+                await asyncio.shield(batch.begun)
+
     async def heard(self) -> None:
-        """Return when every status is confirmed."""
-        told, self._told = self._told, []
-        for one in told:
-            if one.done():
-                one.result()
+        """Return when the broker has every status."""
+        told, self._told, self._begun = self._told, [], 0
+        for batch in told:
+            if batch.done.done():
+                batch.done.result()
             else:
-                await asyncio.shield(one)
+                await asyncio.shield(batch.done)
 
     def go_on(self) -> None:
         """Let what was sent last go its way: something else is done before it is confirmed."""

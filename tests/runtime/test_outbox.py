@@ -1,0 +1,65 @@
+"""Statuses travel together, ahead of what follows from them, and until the broker has them."""
+
+import asyncio
+
+from support.ledger import status
+from weft.kernel.messages import decode_statuses
+from weft.ports.bus import BusError
+from weft.runtime import outbox
+from weft.runtime.outbox import Outbox
+
+
+class Broker:
+    """Takes what it gets, but refuses the first few."""
+
+    def __init__(self, refusals=0):
+        self.refusals = refusals
+        self.taken = []
+        self.confirm = asyncio.Event()
+        self.confirm.set()
+
+    async def publish(self, queue, body, *, priority=0):
+        self.taken.append([one.token_id for one in decode_statuses(body)])
+        await self.confirm.wait()
+        if self.refusals:
+            self.refusals -= 1
+            raise BusError("no")
+
+
+async def test_what_is_reported_together_travels_together():
+    broker = Broker()
+    box = Outbox(broker)
+    batches = [box.report(status(name)) for name in ("a", "b", "c")]
+    await batches[0].done
+
+    assert [["a", "b", "c"]] == broker.taken
+    assert 1 == len({id(one) for one in batches})
+
+
+async def test_statuses_are_on_the_wire_before_they_are_confirmed():
+    broker = Broker()
+    broker.confirm.clear()
+    batch = Outbox(broker).report(status("a"))
+    await batch.begun
+
+    assert [["a"]] == broker.taken
+    assert not batch.done.done()
+    broker.confirm.set()
+    await batch.done
+
+
+async def test_a_status_that_is_not_taken_is_sent_until_it_is(monkeypatch):
+    monkeypatch.setattr(outbox, "AGAIN_S", 0)
+    broker = Broker(refusals=3)
+    await Outbox(broker).report(status("a")).done
+
+    assert [["a"]] * 4 == broker.taken
+
+
+async def test_a_full_batch_does_not_wait():
+    broker = Broker()
+    box = Outbox(broker)
+    batch = [box.report(status(f"{number}")) for number in range(outbox.MOST)][0]
+    await batch.begun
+
+    assert [outbox.MOST] == [len(one) for one in broker.taken]
