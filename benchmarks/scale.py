@@ -149,7 +149,10 @@ async def keys_left(at: Bench) -> int:
     """Return how many keys there still are, tombstones aside, once the last are on their way."""
     for _ in range(50):
         keys = [key async for key in at.cluster.redis.scan_iter("*", count=1000)]
-        left = sum(not key.endswith((b":done", b":format")) for key in keys)
+        left = sum(
+            not key.endswith((b":done", b":format", b"workers:info", b"workers:seen"))
+            for key in keys
+        )
         if not left:
             break
         await asyncio.sleep(0.1)

@@ -83,7 +83,8 @@ async def set_many(at: Bench, names: list[tuple[str, str]], due_ms: int, apart_m
         for number, (run, name) in enumerate(names[start : start + CHUNK], start):
             due = due_ms + number * apart_ms
             words = (timer_name(run, name), due, body(run, name), CHANNEL, name)
-            pipe.evalsha(setting.sha, 4, *KEYS[:3], Keys(run).timers, *words)
+            keys = (*KEYS[:3], Keys(run).timers, Keys(run).done)
+            pipe.evalsha(setting.sha, len(keys), *keys, *words)
         await pipe.execute()
         if start and start % 100_000 == 0:
             say(f"  {start:,} are set")
