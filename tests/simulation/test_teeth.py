@@ -11,7 +11,7 @@ import pytest
 from weft.kernel import flow
 from weft.kernel.claims import CLOSED, DUPLICATE, Finish, Run
 from weft.kernel.coordination import LIFE, Coordination
-from weft.kernel.effects import Fill, Skip, Supersede
+from weft.kernel.effects import Await, Deliver, Fill, Resolve, Skip, Supersede, Taken
 from weft.kernel.lineage import ROOT
 from weft.languages.graph import paths
 from weft.nodes.catalogue import builtin
@@ -123,7 +123,53 @@ class NeverSupersedes(Coordination):
     _methods: ClassVar = {**Coordination._methods, Supersede: supersede}
 
 
+class ForgetsEarlySignals(Coordination):
+    """The signal rule: one that comes before its wait is dropped."""
+
+    def deliver(self, ask: Deliver):
+        waiting = self._cells.get(ROOT, "waiter", ask.address)
+        return super().deliver(ask) if waiting else None
+
+    _methods: ClassVar = {**Coordination._methods, Deliver: deliver}
+
+
+class GivesSignalsTwice(Coordination):
+    """The signal rule: what is delivered again is another signal."""
+
+    def deliver(self, ask: Deliver):
+        if self._cells.get(ROOT, "heard", ask.by) is not None:
+            self._cells.put(ROOT, "heard", ask.by, None)
+        return super().deliver(ask)
+
+    _methods: ClassVar = {**Coordination._methods, Deliver: deliver}
+
+
+class GivesUpRegardless(Coordination):
+    """The signal rule: whoever is woken gives up, also when it has a signal."""
+
+    def resolve(self, ask: Resolve):
+        super().resolve(ask)
+        return Taken("", b"")
+
+    _methods: ClassVar = {**Coordination._methods, Resolve: resolve}
+
+
+class WaitsOnlyOnce(Coordination):
+    """The signal rule: a wait that is repeated forgets what it has taken."""
+
+    def await_signal(self, ask: Await):
+        if self._cells.get(ask.scope, "taken", ask.by) is not None:
+            self._cells.put(ask.scope, "taken", ask.by, None)
+        return super().await_signal(ask)
+
+    _methods: ClassVar = {**Coordination._methods, Await: await_signal}
+
+
 MUTANTS = [
+    ForgetsEarlySignals,
+    GivesSignalsTwice,
+    GivesUpRegardless,
+    WaitsOnlyOnce,
     ClaimsEveryCopy,
     ForgetsFates,
     CountsArrivals,

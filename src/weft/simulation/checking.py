@@ -12,7 +12,7 @@ from weft.simulation.world import World
 
 KINDS = (
     *("live", "fate", "owner", "record", "left", "closed", "dead", "merge", "arrival"),
-    *("split", "head", "origin", "slot", "value"),
+    *("split", "head", "origin", "slot", "value", "taken", "signal", "waiter", "heard"),
 )
 
 

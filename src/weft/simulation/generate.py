@@ -25,6 +25,8 @@ class Plan:
     """Task -> the item index (of the innermost split) at which it fails; elsewhere it works."""
     fickle: frozenset[str] = frozenset()
     """Tasks that come to something else when they are executed again."""
+    signals: dict[tuple[str, tuple[int, ...]], float | None] = field(default_factory=dict)
+    """Wait and item -> when its signal is sent, in seconds after the run began; None: never."""
     ordered: bool = True
     """Whether the result follows from the plan alone: no races, nothing fickle."""
 
@@ -246,4 +248,10 @@ def generate(seed: int) -> Plan:
     for _ in range(build.dice.choice([1, 2, 3])):
         at = build.block(at, 0) if at else None
     document = {"id": f"seed_{seed}", "nodes": build.nodes, "edges": build.edges}
-    return Plan(document, build.failures, build.picky, frozenset(build.fickle), build.ordered)
+    return Plan(
+        document,
+        build.failures,
+        build.picky,
+        frozenset(build.fickle),
+        ordered=build.ordered,
+    )

@@ -8,6 +8,7 @@ tasks take none, waits and retry delays add up.
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -157,6 +158,8 @@ class Reference:
             case "wait":
                 done = at + node.parameters["amount"]
                 self._leave(region, node, context | {f"${node.id}": "resumed"}, done)
+            case "wait_for_signal":
+                self._signal(region, node, context, at)
             case "conditional":
                 result = self._true(node.parameters["expression"], context)
                 edge = node.parameters["true_edge_id" if result else "false_edge_id"]
@@ -168,6 +171,15 @@ class Reference:
                 self._split(region, node, context, at, stack)
             case _:
                 raise NotImplementedError(node.type)
+
+    def _signal(self, region: _Region, node: NodeDocument, context: Context, at: float) -> None:
+        sent = self.plan.signals[node.id, region.path]
+        limit = at + node.parameters.get("timeout", math.inf)
+        if sent is None or sent > limit:
+            self._failed(region, node, context, limit, "EXPIRED")
+            return
+        output = {"signal": node.id, "path": list(region.path)}
+        self._leave(region, node, context | {f"${node.id}": output}, max(at, sent))
 
     def _true(self, expression: str, context: Context) -> bool:
         index = {"index": context.get("$index")}

@@ -20,10 +20,13 @@ from weft.kernel.messages import CompletionMessage, Token
 from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
 from weft.kernel.program import Activity
 from weft.languages.graph.program import GraphProgram
+from weft.languages.serverless.model import Catch, Fork, Listen, Retry, Task, Try
+from weft.languages.serverless.program import ServerlessProgram
 from weft.simulation.checking import BrokenError, plain
 from weft.simulation.trial import judged
 from weft.simulation.world import CALM, HARSH, Behave, World
 
+AnyProgram = GraphProgram | ServerlessProgram
 FAILING = 0.1
 """The share of stubbed visits that fail."""
 
@@ -44,7 +47,7 @@ class Rehearsal:
     crashes: int
 
 
-def rehearse(program: GraphProgram, seed: int, given: Any) -> Rehearsal:
+def rehearse(program: AnyProgram, seed: int, given: Any) -> Rehearsal:
     """Run one seed calmly and harshly; raises BrokenError when they do not agree."""
     endings: list[CompletionMessage] = []
     steps = crashes = 0
@@ -78,14 +81,37 @@ def stubbed(seed: int) -> Behave:
     return behave
 
 
-def races(program: GraphProgram) -> bool:
+def obstacle(program: AnyProgram) -> str:
+    """Return why a program cannot be rehearsed; "" if it can."""
+    if not isinstance(program, ServerlessProgram):
+        return ""
+    for task in program.workflow.tasks.values():
+        if isinstance(task, Listen):
+            return f"{task.at} listens, and nobody publishes events in a rehearsal"
+    return ""
+
+
+def races(program: AnyProgram) -> bool:
     """Return whether two honest runs of the program may end differently."""
+    if isinstance(program, ServerlessProgram):
+        return any(map(_races, program.workflow.tasks.values()))
     for node in program.wiring.nodes.values():
         if node.kind == "merge" and node.fixed.wait_mode != "wait_for_all":
             return True
         if node.kind not in ("merge", "aggregator") and len(node.into) > 1:
             return True
     return False
+
+
+def _races(task: Task) -> bool:
+    """Return whether a task's end depends on who is first, or on how late it is."""
+    match task:
+        case Fork(branches=branches, compete=compete) if compete or len(branches) > 1:
+            return True  # of two branches that fail, the first one's error stands
+        case Try(catch=Catch(retry=Retry(attempt_limit=attempt, limit=limit))):
+            return attempt is not None or limit is not None or task.timeout is not None
+        case _:
+            return task.timeout is not None
 
 
 def _shown(message: CompletionMessage) -> tuple[str, Any]:

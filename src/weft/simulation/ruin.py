@@ -6,6 +6,7 @@ repair may come although nothing is wrong: it must never harm a run that is aliv
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -15,11 +16,13 @@ import msgspec
 from weft.kernel.coordination import Coordination
 from weft.kernel.effects import Begin, Forget, Report, Supersede
 from weft.kernel.messages import Token, run_of
+from weft.kernel.moment import LATEST_MS
 from weft.kernel.program import Program
 from weft.ports.journal import NodeRun
 from weft.ports.ledger import node_run_of
 from weft.runtime.repair import restorations
 from weft.runtime.reporting import status_of
+from weft.simulation.signalling import Send
 from weft.simulation.world import HARSH, Behave, Witness, World
 
 
@@ -45,8 +48,9 @@ class RuinedWorld(World):
         seed: int,
         rules: Any = Coordination,
         losses: Losses | None = None,
+        sends: Sequence[Send] = (),
     ) -> None:
-        super().__init__(program, behave, seed, HARSH, rules)
+        super().__init__(program, behave, seed, HARSH, rules, sends)
         self.losses = losses or Losses()
         self.fortune = Random(seed + 1)  # noqa: S311  (a simulation wants a reproducible generator)
         self.history: dict[tuple[str, str], NodeRun] = {}
@@ -55,6 +59,7 @@ class RuinedWorld(World):
         self.repairs = 0
         self.missing = False
         self.restored: frozenset[str] = frozenset()
+        self.sent: list[Token] = []
 
     def run(self, given: Any) -> Witness:
         """Run to rest, and repair until the run has ended."""
@@ -76,12 +81,21 @@ class RuinedWorld(World):
             elif chance < self.losses.wipe + self.losses.lose + self.losses.hasty:
                 self.ruins += 1
                 self._repair()
-        if self.queue or self.active or self.timers:
+        if self.queue or self.active or self.timers or self.signals:
             super()._turn()
 
     def _fire(self) -> None:
-        _, token = min(self.timers.values(), key=lambda timer: timer[0])
-        if self.missing and token.signal == "timeout":
+        if not self.timers:
+            super()._fire()
+            return
+        name, (due_ms, token) = min(self.timers.items(), key=lambda item: item[1][0])
+        if due_ms == LATEST_MS and token.generation != self.generation:
+            del self.timers[name]  # set by somebody who did not know that the state was replaced
+            return
+        if self.ruins and due_ms == LATEST_MS and not self.signals:
+            self._repair()  # a signal was lost, or the state that it came to
+            return
+        if self.missing and token.signal in ("timeout", "awaited"):
             # Somebody waits for what was lost, and gives up before anyone looks after the run.
             self.witness.comparable = False
         super()._fire()
@@ -119,6 +133,16 @@ class RuinedWorld(World):
         self.state(run).answer(Begin())
         for token in self.start:
             self._publish(msgspec.structs.replace(token, generation=self.generation))
+
+        for signal in self.sent:
+            self._publish(msgspec.structs.replace(signal, generation=self.generation))
+        if self.sends:
+            # What waited is begun anew, and signals are there that were not: limits are others'.
+            self.witness.comparable = False
+
+    def _send(self, signal: Token) -> None:
+        self.sent.append(signal)
+        super()._send(msgspec.structs.replace(signal, generation=self.generation))
 
     def _report(self, report: Report) -> None:
         if self.fortune.random() < self.losses.forgotten:

@@ -13,6 +13,7 @@ from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
 from weft.kernel.program import Activity
 from weft.languages.graph.document import parse_definition
 from weft.languages.graph.program import GraphProgram, compile_graph
+from weft.languages.serverless.program import ServerlessProgram
 from weft.ports.node import Catalogue
 from weft.simulation.checking import (
     BrokenError,
@@ -23,6 +24,7 @@ from weft.simulation.checking import (
 from weft.simulation.generate import Plan, generate
 from weft.simulation.reference import Reference
 from weft.simulation.ruin import RuinedWorld
+from weft.simulation.signalling import Send, with_signals
 from weft.simulation.tasks import Task, task_error, task_output
 from weft.simulation.world import BRUTAL, CALM, HARSH, Behave, Faults, Witness, World
 
@@ -67,16 +69,27 @@ def behaviour(plan: Plan) -> Behave:
 def try_seed(seed: int, catalogue: Catalogue, rules: Rules = Coordination) -> Trial:
     """Run one seed; raises BrokenError, with the line that repeats it, if anything is wrong."""
     plan = generate(seed)
+    trial = _try_plan(seed, plan, [], catalogue, rules)
+    signalled = with_signals(plan, seed)
+    if signalled is None:
+        return trial
+    again = _try_plan(seed, *signalled, catalogue, rules)
+    return Trial(trial.nodes, trial.steps + again.steps, trial.crashes + again.crashes)
+
+
+def _try_plan(
+    seed: int, plan: Plan, sends: list[Send], catalogue: Catalogue, rules: Rules
+) -> Trial:
     program = compile_graph(parse_definition(plan.document), catalogue, page=2)
     given = {"seed": seed}
     reference = Reference(plan, program.document)
     expected = reference.run(given) if plan.ordered else None
     steps = crashes = 0
     worlds = {
-        name: World(program, behaviour(plan), seed * 7 + 1, faults, rules)
+        name: World(program, behaviour(plan), seed * 7 + 1, faults, rules, sends)
         for name, faults in (("calm", CALM), ("harsh", HARSH), ("brutal", BRUTAL))
     }
-    worlds["ruined"] = RuinedWorld(program, behaviour(plan), seed * 7 + 1, rules)
+    worlds["ruined"] = RuinedWorld(program, behaviour(plan), seed * 7 + 1, rules, sends=sends)
     for name, world in worlds.items():
         try:
             witness = judged(world, program, given)
@@ -84,13 +97,15 @@ def try_seed(seed: int, catalogue: Catalogue, rules: Rules = Coordination) -> Tr
                 check_result(witness.completions[0], expected)
         except AssertionError as problem:
             repeat = f"repeat with: ./weft simulate --seed {seed}"
-            raise BrokenError(f"seed {seed} ({name}): {problem}\n{repeat}") from problem
+            raise BrokenError(
+                f"seed {seed} ({name}{', signals' * bool(sends)}): {problem}\n{repeat}"
+            ) from problem
         steps += witness.steps
         crashes += witness.crashes
     return Trial(len(plan.document["nodes"]), steps, crashes)
 
 
-def judged(world: World, program: GraphProgram, given: object) -> Witness:
+def judged(world: World, program: GraphProgram | ServerlessProgram, given: object) -> Witness:
     """Run a world to rest and check what must hold for any program."""
     witness = world.run(given)
     check_invariants(world)
@@ -98,7 +113,7 @@ def judged(world: World, program: GraphProgram, given: object) -> Witness:
     return witness
 
 
-def windows_of(program: GraphProgram) -> dict[str, int]:
+def windows_of(program: GraphProgram | ServerlessProgram) -> dict[str, int]:
     """Return how many items each split with a fixed window may have in flight."""
     return {
         node.id: limit

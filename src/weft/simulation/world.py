@@ -9,7 +9,7 @@ worker is still at work. A timer may fire twice. Time is virtual: it moves when 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, assert_never
@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw
 
 from weft.kernel.cells import MemoryCells
-from weft.kernel.claims import Drop
+from weft.kernel.claims import Drop, Park
 from weft.kernel.context import Ref
 from weft.kernel.coordination import Coordination
 from weft.kernel.effects import (
@@ -27,6 +27,7 @@ from weft.kernel.effects import (
     CancelTimer,
     Complete,
     Effect,
+    Hasten,
     Items,
     Judgement,
     Load,
@@ -36,11 +37,15 @@ from weft.kernel.effects import (
     SetTimer,
     Store,
 )
+from weft.kernel.lineage import ROOT
 from weft.kernel.messages import CompletionMessage, Token, encode_message, read_token
+from weft.kernel.moment import LATEST_MS
 from weft.kernel.outcome import Outcome
 from weft.kernel.program import Activity, Program
+from weft.kernel.waiting import Sent, signal_token
 from weft.runtime.handling import Nothing, consider, sound
 from weft.runtime.reading import Reader
+from weft.simulation.signalling import Send
 
 MAX_STEPS = 400_000
 WORKERS = 3
@@ -98,6 +103,7 @@ class World:
         seed: int,
         faults: Faults,
         coordination: Callable[[MemoryCells], Coordination] = Coordination,
+        sends: Sequence[Send] = (),
     ) -> None:
         self.program = program
         self.behave = behave
@@ -113,6 +119,8 @@ class World:
         self.active: list[tuple[bytes, Iterator[None]]] = []
         self.now_ms = 1_700_000_000_000
         self.published = 0
+        self.sends = sorted(sends, key=lambda one: one.at_s)
+        self.signals: list[tuple[int, Token]] = []
         self.deaths: dict[bytes, int] = defaultdict(int)
         self.witness = Witness()
 
@@ -124,11 +132,17 @@ class World:
         for payload in payloads:
             self.payloads[payload.ref.hash] = payload.body
         self.start = tokens
+        self.signals = [self._signal(one) for one in self.sends]
         self.state(tokens[0].run).answer(Begin())
         for token in tokens:
             self._publish(token)
         self._until_rest()
         return self.witness
+
+    def _signal(self, send: Send) -> tuple[int, Token]:
+        due_ms = self.now_ms + round(send.at_s * 1000)
+        sent = Sent(at_ms=due_ms, value=Raw(msgspec.json.encode(send.value)))
+        return due_ms, signal_token(self.start[0], send.address, send.signal_id, sent)
 
     def state(self, run: str) -> Coordination:
         """Return the coordination of one state of the run; one that nobody began is empty."""
@@ -141,7 +155,7 @@ class World:
         return self.states[run]
 
     def _until_rest(self) -> None:
-        while self.queue or self.active or self.timers:
+        while self.queue or self.active or self.timers or self.signals:
             self.witness.steps += 1
             if self.witness.steps > MAX_STEPS:
                 raise AssertionError("the world does not come to rest")
@@ -175,12 +189,26 @@ class World:
             del self.active[index]
 
     def _fire(self) -> None:
+        first = min((due_ms for due_ms, _ in self.timers.values()), default=LATEST_MS)
+        if self.signals and self.signals[0][0] <= first:
+            due_ms, token = self.signals.pop(0)
+            self.now_ms = max(self.now_ms, due_ms)
+            self._send(token)
+            return
         timer_id, (due_ms, token) = min(self.timers.items(), key=lambda item: item[1][0])
+        if due_ms == LATEST_MS:
+            raise AssertionError(
+                f"{token.current_node} waits for ever for a signal: {token.awaits}"
+            )
         self.now_ms = max(self.now_ms, due_ms)
         self._publish(token)
         if self.dice.random() < self.faults.lease:
             return  # the scheduler died between publishing and confirming: it fires again
         self.timers.pop(timer_id, None)
+
+    def _send(self, signal: Token) -> None:
+        """Send a signal to the run."""
+        self._publish(signal)
 
     def _publish(self, token: Token) -> None:
         for _ in range(2 if self.dice.random() < self.faults.duplicate else 1):
@@ -197,6 +225,11 @@ class World:
         verdict = self.state(token.run).claim(token)
         self.witness.verdicts[verdict.why if isinstance(verdict, Drop) else "run"] += 1
         yield
+        while isinstance(verdict, Park):
+            if self._park(token):
+                return
+            verdict = self.state(token.run).claim(token)
+            yield
         doing = consider(self.program, token, verdict, self.reader, self.now_ms)
         if isinstance(doing, Nothing):
             return
@@ -207,6 +240,10 @@ class World:
             yield
         judgement = doing if isinstance(doing, Iterator) else self._settle(token, doing)
         yield from self._perform(token, judgement)
+
+    def _park(self, token: Token) -> bool:
+        """Keep the message of a paused run, if it still is; here none is ever paused."""
+        return False
 
     def _execute(self, token: Token) -> None:
         self.witness.executions[token.token_id] += 1
@@ -224,15 +261,20 @@ class World:
             answer = self._do(by, effect)
             yield
 
-    def _do(self, by: Token, effect: Effect) -> Any:
+    def _do(self, by: Token, effect: Effect) -> Any:  # noqa: PLR0912
         match effect:
             case Publish(token):
                 sent = msgspec.structs.replace(token, generation=by.generation)
                 self._watch(sent)
                 self._publish(sent)
             case SetTimer(token, due_ms):
-                sent = msgspec.structs.replace(token, generation=by.generation)
-                self.timers.setdefault(f"{by.run} {token.token_id}", (due_ms, sent))
+                if self._state(by.run)[0].get(ROOT, "done", "") is None:
+                    sent = msgspec.structs.replace(token, generation=by.generation)
+                    self.timers.setdefault(f"{by.run} {token.token_id}", (due_ms, sent))
+            case Hasten(token_id):
+                name = f"{by.run} {token_id}"
+                if name in self.timers:
+                    self.timers[name] = (self.now_ms, self.timers[name][1])
             case CancelTimer(token_id):
                 self.timers.pop(f"{by.run} {token_id}", None)
             case Store(payload):
