@@ -1,0 +1,250 @@
+"""What starts runs without anybody asking: triggers, and every time that one of them fired.
+
+A trigger is a value with a revision, like a workflow. A firing is a row with a key: the time it was
+due, or the id of the message that caused it. The same key never fires twice, and the run's id
+follows from trigger and key, so that a start that was interrupted is simply done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, Protocol
+
+import msgspec
+
+Kind = Literal["manual", "webhook", "cron", "interval", "event"]
+Overlap = Literal["skip", "queue", "allow", "cancel"]
+"""What a time that comes does when the run before it has not ended."""
+Misfire = Literal["skip", "once", "all"]
+"""What becomes of times that came while nobody could fire."""
+Cause = Literal["schedule", "backfill", "manual", "webhook", "event"]
+FiringState = Literal["waiting", "starting", "started", "ended", "skipped", "refused"]
+"""waiting: for the run before it. starting: it will start, whoever does it. ended: it was started,
+and its run is known to have ended. skipped, refused: it never starts, and `note` says why."""
+
+
+class Manual(msgspec.Struct, frozen=True, kw_only=True, tag="manual", tag_field="kind"):
+    """Fires when somebody says so."""
+
+    kind: ClassVar[Kind] = "manual"
+    input: Any = None
+    """What `$trigger` is when nothing is given."""
+
+
+class Cron(msgspec.Struct, frozen=True, kw_only=True, tag="cron", tag_field="kind"):
+    """Fires at times of a wall clock."""
+
+    kind: ClassVar[Kind] = "cron"
+    expression: str
+    time_zone: str = "UTC"
+    overlap: Overlap = "skip"
+    misfire: Misfire = "once"
+    most_missed: int = 10
+    """How many missed times `all` makes up for, the latest ones."""
+    grace_ms: int = 60_000
+    """A time that comes later than this was missed."""
+    input: Any = None
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True, tag="interval", tag_field="kind"):
+    """Fires again and again, counted from when it was made."""
+
+    kind: ClassVar[Kind] = "interval"
+    every_ms: int
+    overlap: Overlap = "skip"
+    misfire: Misfire = "once"
+    most_missed: int = 10
+    grace_ms: int = 60_000
+    input: Any = None
+
+
+class Webhook(msgspec.Struct, frozen=True, kw_only=True, tag="webhook", tag_field="kind"):
+    """Fires when a request comes to its path."""
+
+    kind: ClassVar[Kind] = "webhook"
+    path: str
+    signature: Literal["standard", "none"] = "standard"
+    tolerance_ms: int = 300_000
+    """How far the time of a signature may be from ours: the replay window."""
+    respond: Literal["accepted", "result", "node"] = "accepted"
+    node_id: str = ""
+    timeout_ms: int = 10_000
+    max_body_bytes: int = 1024 * 1024
+    per_minute: int = 600
+    """Requests that one master takes in a minute."""
+
+
+class Events(msgspec.Struct, frozen=True, kw_only=True, tag="event", tag_field="kind"):
+    """Fires for CloudEvents that it looks for. A pattern may end with `*`; "" is anything."""
+
+    kind: ClassVar[Kind] = "event"
+    type: str = ""
+    source: str = ""
+    subject: str = ""
+    where: str = ""
+    """A jq expression on the event; it fires unless that is false or null."""
+
+
+Schedule = Cron | Interval
+Settings = Manual | Cron | Interval | Webhook | Events
+
+
+class Trigger(msgspec.Struct, frozen=True, kw_only=True):
+    """One trigger, as it is at one revision."""
+
+    trigger_id: str
+    workflow_id: str
+    revision: int
+    enabled: bool
+    settings: Settings
+    secrets: tuple[str, ...] = ()
+    """What signatures are made with, the newest first. Never told again."""
+    next_due_ms: int | None = None
+    """When a schedule fires next; it moves on without a new revision."""
+    created_ms: int
+    changed_ms: int
+
+    @property
+    def topic(self) -> str:
+        """Return what it is found by: its path, or the one type of events that it looks for."""
+        match self.settings:
+            case Webhook(path=path):
+                return path
+            case Events(type=kind) if not kind.endswith("*"):
+                return kind
+            case _:
+                return ""
+
+
+class Firing(msgspec.Struct, frozen=True, kw_only=True):
+    """One time that a trigger fired, or should have."""
+
+    trigger_id: str
+    key: str
+    cause: Cause
+    due_ms: int
+    at_ms: int
+    """When it was noted."""
+    execution_id: str
+    state: FiringState = "waiting"
+    overlap: Overlap = "allow"
+    note: str = ""
+    input: bytes | None = None
+    """What `$trigger` will be, as JSON; forgotten once the run has started."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be known to decide about the firings of a trigger that wait."""
+
+    enabled: bool
+    active: tuple[Firing, ...]
+    """Those that start, or whose runs have not ended."""
+    waiting: tuple[Firing, ...]
+    """Those that nothing was decided about, by the time they are due."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided. Whoever is not mentioned goes on waiting."""
+
+    start: tuple[Firing, ...] = ()
+    skip: tuple[Firing, ...] = ()
+    """With a note that says why."""
+    cancel: tuple[str, ...] = ()
+    """Runs that must end first."""
+
+
+Decide = Callable[[Standing], Verdict]
+
+
+class TriggerQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which triggers to list. They come by id."""
+
+    limit: int
+    after: str = ""
+    workflow_id: str = ""
+    kind: str = ""
+
+
+class Triggers(Protocol):
+    """Keeps triggers and their firings."""
+
+    async def save(self, trigger: Trigger) -> bool:
+        """Write a trigger when the one before it is there (revision 1: when there is none).
+
+        False, and nothing is written, when it is not, or when another webhook has the path.
+        """
+        ...
+
+    async def remove(self, trigger_id: str, revision: int) -> bool:
+        """Drop a trigger at a revision, with its firings. False: it is not there."""
+        ...
+
+    async def trigger(self, trigger_id: str) -> Trigger | None:
+        """Return one trigger."""
+        ...
+
+    async def at_path(self, path: str) -> Trigger | None:
+        """Return the webhook at a path."""
+        ...
+
+    async def triggers(self, query: TriggerQuery) -> list[Trigger]:
+        """Return a page of triggers."""
+        ...
+
+    async def listening(self, event_type: str, *, after: str, limit: int) -> list[Trigger]:
+        """Return a page of enabled triggers that may look for events of a type."""
+        ...
+
+    async def due(self, now_ms: int, limit: int) -> list[Trigger]:
+        """Return schedules whose time has come, the earliest first."""
+        ...
+
+    async def next_due(self) -> int | None:
+        """Return when the next schedule is due."""
+        ...
+
+    async def advance(self, trigger: Trigger, to_ms: int | None, firings: Sequence[Firing]) -> bool:
+        """Move a schedule on and note its firings, in one transaction.
+
+        False, and nothing is written, when it is no longer as it was: somebody else moved it on, or
+        changed it. A firing that is there already stays as it is.
+        """
+        ...
+
+    async def record(self, firing: Firing) -> Firing:
+        """Note a firing, unless there is one with its key; return the one that is there."""
+        ...
+
+    async def add(self, firings: Sequence[Firing]) -> int:
+        """Note firings that are not there yet; return how many those were."""
+        ...
+
+    async def unsettled(self, *, after: str, limit: int) -> list[str]:
+        """Return triggers, by id, of which a firing waits."""
+        ...
+
+    async def settle(self, trigger_id: str, decide: Decide) -> Verdict:
+        """Decide about the firings that wait and write that down, alone for this trigger."""
+        ...
+
+    async def starting(self, before_ms: int, limit: int) -> list[Firing]:
+        """Return firings that should have started by now, noted or decided before a moment."""
+        ...
+
+    async def mark(self, firing: Firing, state: FiringState, note: str = "") -> None:
+        """Note what became of a firing that was to start."""
+        ...
+
+    async def firing(self, trigger_id: str, key: str) -> Firing | None:
+        """Return one firing."""
+        ...
+
+    async def firings(
+        self, trigger_id: str, *, before: tuple[int, str], limit: int
+    ) -> list[Firing]:
+        """Return a page of firings without their inputs, newest first."""
+        ...
+
+    async def drop_firings(self, before_ms: int) -> None:
+        """Forget firings that were noted before a moment and are decided."""
+        ...
