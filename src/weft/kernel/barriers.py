@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 from weft.kernel.cells import Cells
 from weft.kernel.claims import CLOSED, Finish, Verdict
-from weft.kernel.effects import DiscardSplit, Fill, Overdue, Scatter, Slot, Values
+from weft.kernel.effects import Adjust, DiscardSplit, Fill, Overdue, Scatter, Slot, Values
 from weft.kernel.lineage import ROOT, Lineage, item_scope
 
 
@@ -73,6 +73,15 @@ class Barriers:
         self._cells.put(ask.split, "head", "", tuple(head))
         self._cells.put(ask.split, "origin", "", ask.origin)
         self._cells.put(ask.scope, "split", ask.split, 1)
+        return True
+
+    def adjust(self, ask: Adjust) -> bool:
+        """Change the window and the budget of a barrier that still waits for items."""
+        head = self._head(ask.split)
+        if head is None or head.closed_by or head.discarded:
+            return False
+        head = head._replace(window=ask.window, budget=ask.budget)
+        self._cells.put(ask.split, "head", "", tuple(head))
         return True
 
     def fill(self, ask: Fill) -> Slot | None:

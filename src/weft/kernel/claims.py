@@ -30,7 +30,11 @@ class Drop(msgspec.Struct, frozen=True):
     why: str
 
 
-Verdict = Run | Finish | Drop
+class Park(msgspec.Struct, frozen=True):
+    """Claim verdict: the run is paused. Keep the message as it is until the run goes on."""
+
+
+Verdict = Run | Finish | Drop | Park
 CLOSED, SUPERSEDED, DUPLICATE, SETTLED, LOST = map(
     Drop, ("closed", "superseded", "duplicate", "settled", "lost")
 )

@@ -4,7 +4,8 @@ This is the pure state machine that the memory and SQLite backends share; the Re
 same in Lua. Every method is one atomic step, and repeating it with the same arguments gives the
 same answer. It never looks inside user data: values are opaque bytes.
 
-Rule 1: whatever decides a transition is in `barriers`, `scopes`, `merges` or here; nowhere else.
+Rule 1: what decides a transition is in `barriers`, `scopes`, `merges`, `signals` or here; nowhere
+else.
 Rule 2: nothing is ever counted that can be named. Slots are filled, edges arrive, units leave.
 
 The state of one run is a set of *cells*, grouped so that a group can be dropped whole:
@@ -24,12 +25,17 @@ The state of one run is a set of *cells*, grouped so that a group can be dropped
     merge     node           (opened by or "", discarded)    scope
     arrival   node \\x1f edge  (unit, payload)                 scope
     split     split          1                               scope: barriers to drop with it
+    taken     unit           (signal or "", content)         scope: what a wait came to
+    signal    address        [(signal, content)]             run: signals that nobody has taken
+    waiter    address        [(unit, [(split, index)])]      run: who waits for one
+    heard     signal         the unit that has it, or ""     run: every signal there was
     head      -              Head as a tuple                 barrier
     origin    -              the split's token               barrier
     slot      index          (by, start, count)              barrier
     value     index          value bytes                     barrier
     done      -              (by, completion bytes or None)  run
     born      -              1                               run: without it, the state was lost
+    paused    -              1 or 0                          run: nothing may begin
 """
 
 from __future__ import annotations
@@ -44,15 +50,19 @@ from weft.kernel.claims import (
     LOST,
     SETTLED,
     SUPERSEDED,
+    Park,
     Run,
     Verdict,
 )
 from weft.kernel.effects import (
     Abort,
+    Adjust,
     Arrive,
     Asks,
+    Await,
     Begin,
     Close,
+    Deliver,
     DiscardMerge,
     DiscardSplit,
     ExpireMerge,
@@ -62,8 +72,10 @@ from weft.kernel.effects import (
     Leave,
     Open,
     Overdue,
+    Pause,
     R,
     Record,
+    Resolve,
     Restore,
     Scatter,
     Skip,
@@ -73,17 +85,17 @@ from weft.kernel.effects import (
     Values,
 )
 from weft.kernel.lineage import ROOT
-from weft.kernel.merges import Merges
 from weft.kernel.messages import CompletionMessage, Token, encode_message
+from weft.kernel.signals import Signals
 
 _completions = msgspec.json.Decoder(CompletionMessage)
 
-LIFE = (Begin, Restore, Supersede, Close, Forget)
+LIFE = (Begin, Restore, Supersede, Close, Forget, Pause)
 """What is about the life of the state itself: each of them knows what a run that ended may do."""
 SUPERSEDER = "superseded"
 
 
-class Coordination(Merges):
+class Coordination(Signals):
     """The operations on one run's cells."""
 
     # -- claim ---------------------------------------------------------------------------------
@@ -96,6 +108,8 @@ class Coordination(Merges):
         cells, scope = self._cells, token.scope
         if cells.get(ROOT, "born", "") is None:
             return LOST
+        if self.paused:
+            return Park()  # before anything is written: it never happened
         fate = cells.get(scope, "fate", token.parent)
         if fate is None:
             self._settle(scope, token.parent, token.outcome, token.siblings)
@@ -164,6 +178,21 @@ class Coordination(Merges):
         self.forget(Forget())
         return None
 
+    # -- standing still ------------------------------------------------------------------------
+
+    @property
+    def paused(self) -> bool:
+        """Return whether nothing of the run may begin."""
+        return bool(self._cells.get(ROOT, "paused", ""))
+
+    def pause(self, ask: Pause) -> bool:
+        """Let nothing begin, or let it again."""
+        born, done = (self._cells.get(ROOT, kind, "") for kind in ("born", "done"))
+        if born is None or done is not None:
+            return False
+        self._cells.put(ROOT, "paused", "", int(ask.on))
+        return True
+
     # -- by name -------------------------------------------------------------------------------
 
     def answer(self, effect: Asks[R]) -> R:
@@ -187,7 +216,7 @@ class Coordination(Merges):
         match effect:
             case Record():
                 return Superseded()
-            case Scatter() | Abort():
+            case Scatter() | Abort() | Adjust():
                 return False
             case Leave():
                 return Open()
@@ -199,22 +228,27 @@ class Coordination(Merges):
                 return None
 
     _methods: dict[type, Callable[[Any, Any], Any]] = {  # noqa: RUF012 (a constant table)
-        Record: Merges.record,
-        Scatter: Merges.scatter,
-        Leave: Merges.leave,
-        Abort: Merges.abort,
-        Fill: Merges.fill,
-        Values: Merges.values,
-        Overdue: Merges.overdue,
-        DiscardSplit: Merges.discard_split,
-        Arrive: Merges.arrive,
-        Skip: Merges.skip,
-        TryOpen: Merges.try_open,
-        ExpireMerge: Merges.expire_merge,
-        DiscardMerge: Merges.discard_merge,
+        Record: Signals.record,
+        Scatter: Signals.scatter,
+        Leave: Signals.leave,
+        Abort: Signals.abort,
+        Fill: Signals.fill,
+        Values: Signals.values,
+        Overdue: Signals.overdue,
+        DiscardSplit: Signals.discard_split,
+        Arrive: Signals.arrive,
+        Skip: Signals.skip,
+        TryOpen: Signals.try_open,
+        ExpireMerge: Signals.expire_merge,
+        DiscardMerge: Signals.discard_merge,
+        Await: Signals.await_signal,
+        Deliver: Signals.deliver,
+        Resolve: Signals.resolve,
         Close: close,
         Forget: forget,
         Begin: begin,
         Restore: restore,
         Supersede: supersede,
+        Pause: pause,
+        Adjust: Signals.adjust,
     }

@@ -74,6 +74,12 @@ class CancelTimer(msgspec.Struct, frozen=True):
     token_id: str
 
 
+class Hasten(msgspec.Struct, frozen=True):
+    """Publish the token of a timer now. Without effect on one that has fired or is forgotten."""
+
+    token_id: str
+
+
 class Log(msgspec.Struct, frozen=True):
     """Write a line for people, from a node that exists to do so."""
 
@@ -268,6 +274,39 @@ class DiscardMerge(Asks[None], frozen=True, kw_only=True):
     expected: tuple[str, ...]
 
 
+class Taken(msgspec.Struct, frozen=True):
+    """What a unit that waited has: a signal and its content, or "": it has given up."""
+
+    signal: str
+    content: bytes
+
+
+class Await(Asks[Taken | None], frozen=True, kw_only=True):
+    """Wait for a signal at an address. What was kept there and is taken now; None: it waits."""
+
+    scope: str
+    lineage: Lineage
+    address: str
+    by: str
+
+
+class Deliver(Asks[str | None], frozen=True, kw_only=True):
+    """Give a signal to whoever waits at its address. The unit that has it; None: it is kept."""
+
+    address: str
+    by: str
+    content: bytes
+
+
+class Resolve(Asks[Taken | None], frozen=True, kw_only=True):
+    """Ask what a unit that waited has; it waits no longer. None: the run is over."""
+
+    scope: str
+    address: str
+    unit: str
+    by: str
+
+
 class Close(Asks[CompletionMessage | None], frozen=True, kw_only=True):
     """End the run. The one completion, if it was you who ended it; without a message: only ask."""
 
@@ -299,6 +338,27 @@ class Supersede(Asks[CompletionMessage | None], frozen=True, kw_only=True):
     """
 
 
+class Pause(Asks[bool], frozen=True, kw_only=True):
+    """Let no token of the run begin any more, or (`on` false) let them again.
+
+    False: the run is over, or its state is lost.
+    """
+
+    on: bool
+
+
+class Adjust(Asks[bool], frozen=True, kw_only=True):
+    """Change how many items of a split may be in flight, and how many may fail, from now on.
+
+    What is in flight stays, and the next item that is done counts by the new numbers. False: the
+    barrier is closed or was never there.
+    """
+
+    split: str
+    window: int
+    budget: int | None
+
+
 class Items(Asks[list[Raw]], frozen=True, kw_only=True):
     """Ask the payload store for elements of a stored array."""
 
@@ -313,7 +373,7 @@ class Load(Asks[Raw], frozen=True, kw_only=True):
     ref: Ref
 
 
-Effect = Report | Publish | Log | Store | SetTimer | CancelTimer | Complete | Asks[Any]
+Effect = Report | Publish | Log | Store | SetTimer | CancelTimer | Hasten | Complete | Asks[Any]
 Judgement = Generator[Effect, Any, T]
 
 

@@ -131,6 +131,7 @@ def children(place: Place, ways: Iterable[Way], tag: str) -> list[Token]:
             attempt=1,
             visit="",
             signal="",
+            awaits="",
             sent_at=place.now_ms,
             items_ref=None,
             span=(0, 0, 0),

@@ -22,6 +22,7 @@ from weft.kernel.envelope import SCHEMA_VERSION, version_of, with_unknown
 from weft.kernel.ids import derive
 from weft.kernel.json import MAX_DEPTH, too_deep
 from weft.kernel.lineage import Frame, Lineage, scope_of
+from weft.kernel.lines import Line
 from weft.kernel.moment import LATEST_MS
 from weft.kernel.outcome import NodeError
 from weft.kernel.schema import published
@@ -34,7 +35,7 @@ MAX_POINTER = 1024
 IDENTIFIER = r"^[a-zA-Z0-9_-]+$"
 _identifier = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
-Signal = Literal["", "resume", "timeout", "page", "probe"]
+Signal = Literal["", "resume", "timeout", "page", "probe", "signal", "awaited"]
 Status = Literal["running", "success", "failed", "waiting"]
 Ending = Literal["completed", "failed", "halted", "cancelled"]
 
@@ -78,6 +79,8 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     sent_at: int = 0
     """When this token was made, in epoch milliseconds. Expressions and waits take it for "now", so
     that a redelivery computes what the first delivery did."""
+    awaits: str = ""
+    """Of a signal, and of a token that waits for one: the address at which they meet."""
     items_ref: Ref | None = None
     """Of a split's own token: the array its items come from."""
     span: tuple[int, int, int] = (0, 0, 0)
@@ -88,6 +91,8 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     priority: int = 0
     generation: int = 0
     """How often the run's state was rebuilt before: tokens of an earlier state are void."""
+    root: str = ""
+    """Of a run that tries another one again: the first attempt, whose token ids it has too."""
     schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
     """Always present. A message of a later one is left to a process that knows it."""
 
@@ -95,6 +100,11 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     def run(self) -> str:
         """Return the name of the run's state: each generation has its own."""
         return run_of(self.execution_id, self.generation)
+
+    @property
+    def stem(self) -> str:
+        """Return what the ids of the run's tokens follow from: the same for all its attempts."""
+        return self.root or self.execution_id
 
     @property
     def scope(self) -> str:
@@ -137,6 +147,8 @@ class NodeStatusMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     progress: Progress | None = None
     details: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
+    log: tuple[Line, ...] = ()
+    """What the node wrote to the log."""
     schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
 
 

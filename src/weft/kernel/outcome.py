@@ -56,4 +56,16 @@ class Suspended(msgspec.Struct, frozen=True, tag="suspended"):
     until_ms: int
 
 
-Outcome = Succeeded | Failed | Routed | Scattered | Arrived | Suspended
+class Awaits(msgspec.Struct, frozen=True, tag="awaits", kw_only=True):
+    """The node sleeps until a signal comes, or until `until_ms`; None: for as long as it takes.
+
+    `key` tells signals of one name apart. `memo` is what the node wants to know when it goes on.
+    """
+
+    name: str
+    key: str = ""
+    until_ms: int | None = None
+    memo: Any = None
+
+
+Outcome = Succeeded | Failed | Routed | Scattered | Arrived | Suspended | Awaits
