@@ -3,6 +3,9 @@
 import pytest
 
 from api.service import distributed, embedded, serving
+from host.servers import certificates
+
+__all__ = ["certificates"]
 
 
 @pytest.fixture(params=["embedded", "distributed"])

@@ -10,13 +10,13 @@ from typing import Any
 
 import httpx2
 
+from weft.api.access import Access
 from weft.api.app import make_app
-from weft.api.guard import Access
 from weft.api.serving import Listener
 from weft.bootstrap import Settings
 from weft.bootstrap.dev import open_embedded_backend
 from weft.bootstrap.distributed import ClusterSettings, open_cluster
-from weft.bootstrap.master import open_cluster_backend
+from weft.bootstrap.master import guard_runs, open_cluster_backend
 from weft.runtime.backend import Backend
 
 PATIENCE_S = 60
@@ -107,7 +107,12 @@ async def distributed(rabbitmq: str, redis: str, postgres: str) -> AsyncIterator
         worker = cluster.worker()
         tasks = [
             asyncio.create_task(one)
-            for one in (worker.run(), cluster.scheduler().run(), cluster.master().run())
+            for one in (
+                worker.run(),
+                cluster.scheduler().run(),
+                cluster.master().run(),
+                guard_runs(cluster),
+            )
         ]
         try:
             async with open_cluster_backend(cluster) as backend:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+import logging
+
+from fastapi import APIRouter, Depends, FastAPI
+from starlette.responses import JSONResponse
 
 from weft import __version__
+from weft.api.access import Access
+from weft.api.audit import audit_routes
+from weft.api.authorising import authoriser
 from weft.api.catalogue import catalogue_routes
+from weft.api.control import control_routes
+from weft.api.credentials import credential_routes
 from weft.api.description import describe_app
-from weft.api.guard import Access, Guard
+from weft.api.flow import flow_routes
+from weft.api.guard import Guard
+from weft.api.hooks import hook_routes
+from weft.api.identity import Recogniser
+from weft.api.links import link_routes
 from weft.api.live import HEARTBEAT_S, live_routes
+from weft.api.login import login_routes
+from weft.api.logs import log_routes
 from weft.api.operations import health_routes, operation_routes
+from weft.api.people import people_routes
 from weft.api.problems import add_handlers
+from weft.api.quarantine import quarantine_routes
 from weft.api.runs import run_routes
+from weft.api.signals import signal_routes
+from weft.api.streams import stream_routes
+from weft.api.triggers import trigger_routes
 from weft.api.workflows import workflow_routes
+from weft.runtime.access import Doorkeeper
+from weft.runtime.auditing import Auditor
 from weft.runtime.backend import Backend
 
 PREFIX = "/api/v1"
+_LOG = logging.getLogger("weft")
 
 
 def make_app(backend: Backend, access: Access, *, heartbeat_s: float = HEARTBEAT_S) -> FastAPI:
@@ -23,22 +45,54 @@ def make_app(backend: Backend, access: Access, *, heartbeat_s: float = HEARTBEAT
     app = FastAPI(
         title="weft",
         version=__version__,
-        openapi_url="/openapi.json",
+        openapi_url=None,  # it is a route of ours, for those who may ask
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
+    at = backend.access
+    doorkeeper = Doorkeeper(at.accounts, at.passwords, backend.clock)
+    authorised = [Depends(authoriser(backend))]
     for routes in (
         workflow_routes(backend),
         live_routes(backend, heartbeat_s),
         catalogue_routes(backend),
+        control_routes(backend),
+        flow_routes(backend),
         run_routes(backend),
         operation_routes(backend),
+        signal_routes(backend),
+        link_routes(backend),
+        quarantine_routes(backend),
+        stream_routes(backend, heartbeat_s),
+        log_routes(backend),
+        login_routes(backend, access, doorkeeper),
+        people_routes(backend),
+        credential_routes(backend),
+        audit_routes(backend),
+        trigger_routes(backend),
+        hook_routes(backend),
     ):
-        app.include_router(routes, prefix=PREFIX)
-    app.include_router(health_routes(backend))
+        app.include_router(routes, prefix=PREFIX, dependencies=authorised)
+    app.include_router(health_routes(backend), dependencies=authorised)
+    app.include_router(_description_route(app), dependencies=authorised)
     add_handlers(app)
-    describe_app(app, token=bool(access.token_hash))
-    app.add_middleware(Guard, access=access)
+    describe_app(app, token=access.required)
+    app.add_middleware(
+        Guard,
+        access=access,
+        recogniser=Recogniser(access, doorkeeper),
+        auditor=Auditor(at.audit, backend.clock, _LOG.error, access.audit_kept_ms),
+    )
     return app
+
+
+def _description_route(app: FastAPI) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get("/openapi.json", include_in_schema=False)
+    async def get_description() -> JSONResponse:
+        return JSONResponse(app.openapi())
+
+    return routes

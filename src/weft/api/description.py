@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from weft.api.examples import EXAMPLES
+from weft.api.permissions import permission_of
 from weft.api.problems import MEDIA_TYPE, Problem
 
 _ABOUT = """The service a team talks to: workflows, runs, live progress, history.
@@ -47,6 +48,9 @@ def _described(app: FastAPI, token: bool) -> dict[str, Any]:
         operation["responses"]["4XX"] = _problem("The request is refused.")
         operation["responses"]["5XX"] = _problem("The server cannot do it now.")
         _exemplify(operation)
+        operation["x-weft-role"] = permission_of(operation["operationId"]).role
+        if token and operation["x-weft-role"] is None:
+            operation["security"] = []
     if token:
         whole["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         whole["security"] = [{"token": []}]

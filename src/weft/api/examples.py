@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from weft.api.access_examples import ACCESS_EXAMPLES
+from weft.api.control_examples import CONTROL_EXAMPLES
+from weft.api.signal_examples import SIGNAL_EXAMPLES
+from weft.api.stream_examples import STREAM_EXAMPLES
+from weft.api.trigger_examples import TRIGGER_EXAMPLES
+
 
 class Example(NamedTuple):
     """One exchange."""
@@ -54,6 +60,10 @@ _STARTED = {
     "started_at": _AT,
     "ended_at": None,
     "duration_ms": None,
+    "paused_at": None,
+    "retry_of": None,
+    "priority": 0,
+    "deadline_at": None,
 }
 _ENDED = {**_STARTED, "status": "completed", "ended_at": _LATER, "duration_ms": 2125}
 _EVENT = {
@@ -254,4 +264,9 @@ EXAMPLES = {
     ),
     "live": Example({"status": "ok"}),
     "ready": Example({"status": "ok"}),
+    **{name: Example(*exchange) for name, exchange in ACCESS_EXAMPLES.items()},
+    **{name: Example(*exchange) for name, exchange in CONTROL_EXAMPLES.items()},
+    **{name: Example(*exchange) for name, exchange in SIGNAL_EXAMPLES.items()},
+    **{name: Example(*exchange) for name, exchange in STREAM_EXAMPLES.items()},
+    **{name: Example(*exchange) for name, exchange in TRIGGER_EXAMPLES.items()},
 }

@@ -22,6 +22,7 @@ from weft.kernel.messages import CompletionMessage, decode_completion
 from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError
 from weft.ports.archive import ItemTotals, NodeTotals
+from weft.ports.controls import Control
 from weft.ports.journal import Definition, Execution, NodeRun
 
 CARRIED = 64 * 1024
@@ -30,13 +31,19 @@ CARRIED = 64 * 1024
 _errors = msgspec.json.Decoder(NodeError)
 
 
-def run_view(run: Execution) -> RunView:
+def run_view(run: Execution, control: Control | None = None) -> RunView:
     """Return a run without its ending."""
-    return RunView(**_facts(run))
+    return RunView(**_facts(run, control))
 
 
-def _facts(run: Execution) -> dict[str, Any]:
+def _facts(run: Execution, control: Control | None) -> dict[str, Any]:
+    decided = control or Control(execution_id=run.execution_id)
+    paused_ms = decided.paused_ms if run.ended_ms is None else None
     return {
+        "paused_at": None if paused_ms is None else to_iso(paused_ms),
+        "retry_of": decided.retry_of,
+        "priority": decided.priority,
+        "deadline_at": None if decided.deadline_ms is None else to_iso(decided.deadline_ms),
         "execution_id": run.execution_id,
         "workflow_id": run.workflow_id,
         "definition_ref": run.definition_ref,
@@ -47,14 +54,16 @@ def _facts(run: Execution) -> dict[str, Any]:
     }
 
 
-def run_detail(run: Execution, last_event: int) -> RunDetailView:
+def run_detail(run: Execution, control: Control, last_event: int) -> RunDetailView:
     """Return a run with its ending."""
     if run.completion is None:
-        return RunDetailView.model_construct(**_facts(run), last_event=last_event, **_nothing())
+        return RunDetailView.model_construct(
+            **_facts(run, control), last_event=last_event, **_nothing()
+        )
     message = decode_completion(run.completion)
     output, carried = _output(message)
     return RunDetailView.model_construct(
-        **_facts(run),
+        **_facts(run, control),
         last_event=last_event,
         output=output,
         output_carried=carried,

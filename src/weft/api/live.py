@@ -15,8 +15,8 @@ from weft.api.exchange import StrictRoute
 from weft.api.problems import Place, RefusedError
 from weft.api.runs import FARTHEST, Run, known_run
 from weft.errors import WeftError
-from weft.ports.events import Event
 from weft.runtime.backend import Backend
+from weft.runtime.feed import Page
 
 HEARTBEAT_S = 15.0
 RETRY_MS = 2_000
@@ -55,7 +55,7 @@ def live_routes(backend: Backend, heartbeat_s: float = HEARTBEAT_S) -> APIRouter
         A comment comes when nothing has happened for 15 seconds.
         """
         await known_run(backend, execution_id)
-        number = _read_number(last_event_id, after)
+        number = read_number(last_event_id, after)
         if await backend.feed.is_over(execution_id, number):
             return Response(status_code=204)
         pages = backend.feed.follow(execution_id, number, heartbeat_s=heartbeat_s)
@@ -91,9 +91,7 @@ def live_routes(backend: Backend, heartbeat_s: float = HEARTBEAT_S) -> APIRouter
     return routes
 
 
-async def _sse(
-    first: list[Event] | None, pages: AsyncIterator[list[Event]]
-) -> AsyncIterator[bytes]:
+async def _sse(first: Page | None, pages: AsyncIterator[Page]) -> AsyncIterator[bytes]:
     yield f"retry: {RETRY_MS}\n\n".encode()
     if first is None:
         return
@@ -102,13 +100,15 @@ async def _sse(
         yield _written(page)
 
 
-def _written(page: list[Event]) -> bytes:
+def _written(page: Page) -> bytes:
     if not page:
         return b": still here\n\n"
-    return b"".join(
-        b"id: %d\nevent: %s\ndata: %s\n\n" % (one.seq, one.type.encode(), _encode(one))
-        for one in page
-    )
+    if page.written is None:  # once, for all who follow
+        page.written = b"".join(
+            b"id: %d\nevent: %s\ndata: %s\n\n" % (one.seq, one.type.encode(), _encode(one))
+            for one in page
+        )
+    return page.written
 
 
 async def _send_all(
@@ -134,7 +134,8 @@ async def _until_gone(socket: WebSocket) -> None:
         pass
 
 
-def _read_number(last_event_id: str | None, after: int) -> int:
+def read_number(last_event_id: str | None, after: int) -> int:
+    """Return the number that a stream goes on after; refused when it is none."""
     if last_event_id is None:
         return after
     if not (last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) < 19):

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from weft.errors import (
+    CredentialError,
     DefinitionError,
     ExpressionError,
     InputError,
@@ -114,6 +115,14 @@ def add_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, answer)
 
 
+_PLAIN: dict[type[WeftError], tuple[int, str]] = {
+    NotThereError: (404, "NOT_FOUND"),
+    CredentialError: (409, "CREDENTIAL"),
+    StaleError: (412, "STALE"),
+    UnsupportedError: (501, "UNSUPPORTED"),
+}
+
+
 def refusal_of(problem: Exception) -> RefusedError:
     """Return what an error means to the caller. What is not foreseen tells nothing of itself."""
     match problem:
@@ -126,14 +135,10 @@ def refusal_of(problem: Exception) -> RefusedError:
                 f"the document has {_many(len(problems), 'problem')}",
                 errors=[place_of(one) for one in problems],
             )
-        case NotThereError():
-            return RefusedError(404, "NOT_FOUND", str(problem))
+        case NotThereError() | StaleError() | UnsupportedError() | CredentialError():
+            return RefusedError(*_PLAIN[type(problem)], str(problem))
         case ConflictError(code=code):
             return RefusedError(409, code, str(problem))
-        case StaleError():
-            return RefusedError(412, "STALE", str(problem))
-        case UnsupportedError():
-            return RefusedError(501, "UNSUPPORTED", str(problem))
         case ExpressionError(code=code, pointer=pointer):
             place = Place(message=str(problem), pointer=pointer)
             return RefusedError(422, code, str(problem), errors=[place])

@@ -29,6 +29,7 @@ from weft.api.views import (
 from weft.api.workflows import Cursor, Limit, document_view
 from weft.ports.archive import RunQuery, VisitQuery
 from weft.ports.journal import Execution
+from weft.runtime.auditing import note
 from weft.runtime.backend import Backend
 from weft.runtime.refusals import ConflictError, NotThereError
 
@@ -39,7 +40,7 @@ FARTHEST = 2**62
 def run_routes(backend: Backend) -> APIRouter:
     """Return the routes of runs."""
     routes = APIRouter(prefix="/runs", tags=["runs"], route_class=StrictRoute)
-    _add_starting(routes, Starting(backend))
+    _add_starting(routes, backend)
     _add_control(routes, backend)
     _add_parts(routes, backend)  # before /{execution_id}, which would take :explain for an id
     _add_listing(routes, backend)
@@ -56,7 +57,9 @@ async def known_run(backend: Backend, execution_id: str) -> Execution:
     return run
 
 
-def _add_starting(routes: APIRouter, starting: Starting) -> None:
+def _add_starting(routes: APIRouter, backend: Backend) -> None:
+    starting = Starting(backend)
+
     @routes.post(
         "",
         status_code=201,
@@ -76,8 +79,11 @@ def _add_starting(routes: APIRouter, starting: Starting) -> None:
     ) -> Response:
         """Start a run; when this is answered, it will end, whatever happens."""
         run, fresh = await starting.start(given, idempotency_key)
+        if fresh:
+            note(f"run {run.execution_id}", None, run.definition_ref)
         where = {"location": f"/api/v1/runs/{run.execution_id}"}
-        return told(run_view(run), 201 if fresh else 200, where)
+        control = await backend.steering.controls.control(run.execution_id)
+        return told(run_view(run, control), 201 if fresh else 200, where)
 
 
 def _add_control(routes: APIRouter, backend: Backend) -> None:
@@ -91,7 +97,8 @@ def _add_control(routes: APIRouter, backend: Backend) -> None:
                 raise ConflictError(
                     f"run {execution_id} has ended already: it is {run.status}", "RUN_ENDED"
                 )
-        return run_view(await known_run(backend, execution_id))
+        control = await backend.steering.controls.control(execution_id)
+        return run_view(await known_run(backend, execution_id), control)
 
 
 def _add_listing(routes: APIRouter, backend: Backend) -> None:
@@ -121,8 +128,9 @@ def _add_listing(routes: APIRouter, backend: Backend) -> None:
             )
         )
         last = found[limit - 1] if len(found) > limit else None
+        decided = await backend.steering.controls.controls([one.execution_id for one in found])
         return Page[RunView](
-            items=[run_view(one) for one in found[:limit]],
+            items=[run_view(one, decided.get(one.execution_id)) for one in found[:limit]],
             next_cursor=write_cursor(last.started_ms, last.execution_id) if last else None,
         )
 
@@ -131,7 +139,8 @@ def _add_listing(routes: APIRouter, backend: Backend) -> None:
         """A run, and how it ended. Large values are read with `data`."""
         run = await known_run(backend, execution_id)
         last = await backend.archive.last_event(execution_id)
-        return told(run_detail(run, last))
+        control = await backend.steering.controls.control(execution_id)
+        return told(run_detail(run, control, last))
 
 
 def _add_parts(routes: APIRouter, backend: Backend) -> None:

@@ -12,6 +12,7 @@ from weft.ports.journal import Definition, Execution
 from weft.runtime.backend import Backend
 from weft.runtime.publishing import Publishing
 from weft.runtime.refusals import ConflictError
+from weft.runtime.steering import PLAIN, How
 
 KEPT_MS = 24 * 60 * 60 * 1000
 """How long a key is remembered."""
@@ -46,7 +47,7 @@ class Starting:
                 return known, False
         definition = inline or await self._published(given)
         try:
-            await self._at.start(definition, given.input, wanted)
+            await self._at.start(definition, given.input, wanted, _how(given, now_ms))
         except ConflictError:
             known = await self._at.archive.run(wanted) if key is not None else None
             if known is None:
@@ -76,6 +77,13 @@ class Starting:
                 "this Idempotency-Key was used for another request: use a new one",
             )
         return found.execution_id
+
+
+def _how(given: RunGiven, now_ms: int) -> How:
+    if not given.priority and given.timeout_ms is None:
+        return PLAIN
+    deadline_ms = None if given.timeout_ms is None else now_ms + given.timeout_ms
+    return How(priority=given.priority, deadline_ms=deadline_ms)
 
 
 def _begun(execution_id: str, definition: Definition, now_ms: int) -> Execution:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_-]{1,128}$")]
 Text = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
-RunStatus = Literal["running", "completed", "failed", "halted", "cancelled"]
+RunStatus = Literal["parked", "running", "completed", "failed", "halted", "cancelled"]
 Document = dict[str, Any] | str
 
 
@@ -151,6 +151,10 @@ class RunGiven(Given):
     execution_id: Identifier | None = Field(
         default=None, description="The run's id; it must be new."
     )
+    priority: int = Field(default=0, ge=0, le=5, description="The higher, the sooner.")
+    timeout_ms: int | None = Field(
+        default=None, ge=1, le=10**12, description="How long the run may take."
+    )
 
 
 class CancelGiven(Given):
@@ -178,6 +182,12 @@ class RunView(BaseModel):
     started_at: str
     ended_at: str | None
     duration_ms: int | None
+    paused_at: str | None = Field(default=None, description="Since when no node begins.")
+    retry_of: str | None = Field(default=None, description="The run that this one tries again.")
+    priority: int = 0
+    deadline_at: str | None = Field(
+        default=None, description="When it fails with EXECUTION_TIMEOUT if it still goes on."
+    )
 
 
 class EntryView(BaseModel):

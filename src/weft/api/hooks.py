@@ -1,0 +1,201 @@
+"""Routes that the outside calls: webhooks of any method, and CloudEvents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+
+from weft.api.exchange import StrictRoute, told
+from weft.api.problems import RefusedError
+from weft.api.trigger_views import EventTakenView, HookView
+from weft.api.triggers import firing_view
+from weft.api.views import Identifier
+from weft.errors import ExpressionError
+from weft.kernel.ids import derive
+from weft.ports.triggers import Events, Trigger, Webhook
+from weft.runtime.answering import NoAnswerError, answer_of
+from weft.runtime.backend import Backend
+from weft.runtime.cloud_events import BATCH, STRUCTURED, Event, is_wanted, key_of, read_event
+from weft.runtime.firing import Firer
+from weft.runtime.hooks import Reply, reply_of, request_of
+from weft.runtime.refusals import ConflictError, NotThereError
+from weft.runtime.signing import SignatureError, verify
+from weft.runtime.throttling import Throttle
+
+METHODS = ("get", "post", "put", "patch", "delete")
+PAGE = 200
+
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The output of the run or of a node: whatever the workflow answers with.",
+        "content": {"*/*": {"schema": {}}},
+    },
+    202: {"model": HookView, "description": "The run has started and goes on."},
+}
+
+
+def hook_routes(backend: Backend) -> APIRouter:
+    """Return the routes of webhooks and events."""
+    routes = APIRouter(tags=["triggers"], route_class=StrictRoute)
+    firer = Firer(backend)
+    call = _caller(backend, firer)
+    for method in METHODS:
+        routes.add_api_route(
+            "/hooks/{path}",
+            call,
+            methods=[method.upper()],
+            name=f"call_hook_with_{method}",
+            summary=f"Call a webhook with {method.upper()}",
+            description="Start a run of the webhook's workflow. Signed as Standard Webhooks are,"
+            " unless the trigger takes requests without. The same `webhook-id` starts one run.",
+            response_class=Response,
+            responses=_ANSWERS,
+        )
+    _add_events(routes, backend, firer)
+    return routes
+
+
+def _caller(
+    backend: Backend, firer: Firer
+) -> Callable[[Request, str], Coroutine[Any, Any, Response]]:
+    throttle = Throttle()
+
+    async def call(
+        request: Request,
+        path: Annotated[Identifier, Path(description="The path of the webhook.")],
+    ) -> Response:
+        trigger = await backend.triggers.at_path(path)
+        if trigger is None or not trigger.enabled or not isinstance(trigger.settings, Webhook):
+            raise NotThereError(f"there is no webhook at {path}, or it is disabled")
+        settings, now_ms = trigger.settings, backend.clock.now_ms()
+        body = await request.body()
+        if len(body) > settings.max_body_bytes:
+            raise RefusedError(
+                413,
+                "BODY_TOO_LARGE",
+                f"this webhook takes bodies of {settings.max_body_bytes} bytes at most",
+            )
+        key = _key(backend, trigger, settings, request, body, now_ms)
+        wait_ms = throttle.take(trigger.trigger_id, settings.per_minute, now_ms)
+        if wait_ms:
+            raise RefusedError(
+                429,
+                "TOO_MANY_REQUESTS",
+                f"this webhook takes {settings.per_minute} requests a minute: try again later",
+                headers={"retry-after": str(-(-wait_ms // 1000))},
+            )
+        given = request_of(
+            trigger.trigger_id,
+            request.method,
+            path,
+            request.headers.items(),
+            request.query_params.multi_items(),
+            body,
+        )
+        firing = await firer.fire(trigger, "webhook", key, given)
+        return await _answered(backend, settings, firing.execution_id)
+
+    return call
+
+
+def _key(
+    backend: Backend,
+    trigger: Trigger,
+    settings: Webhook,
+    request: Request,
+    body: bytes,
+    now_ms: int,
+) -> str:
+    """Return the name of the message; refused when it is not signed as it must be."""
+    if settings.signature == "none":
+        given = request.headers.get("webhook-id") or request.headers.get("idempotency-key")
+        return f"webhook-{(given or backend.chance.publish_id())[:256]}"
+    try:
+        message_id = verify(
+            trigger.secrets,
+            request.headers,
+            body,
+            now_ms=now_ms,
+            tolerance_ms=settings.tolerance_ms,
+        )
+    except SignatureError as problem:
+        raise RefusedError(401, "BAD_SIGNATURE", str(problem)) from None
+    return f"webhook-{message_id}"
+
+
+async def _answered(backend: Backend, settings: Webhook, execution_id: str) -> Response:
+    where = {"location": f"/api/v1/runs/{execution_id}"}
+    if settings.respond != "accepted":
+        node = settings.node_id if settings.respond == "node" else None
+        try:
+            async with asyncio.timeout(settings.timeout_ms / 1000):
+                return _response(reply_of(await answer_of(backend, execution_id, node)), where)
+        except TimeoutError:
+            pass
+        except NoAnswerError as problem:
+            raise RefusedError(502, problem.code, str(problem), headers=where) from None
+    return told(HookView(execution_id=execution_id, status="running"), 202, where)
+
+
+def _response(reply: Reply, where: dict[str, str]) -> Response:
+    return Response(reply.body, reply.status, headers={**where, **reply.headers})
+
+
+def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
+    event_schema = {"type": "object", "required": ["specversion", "id", "source", "type"]}
+
+    @routes.post(
+        "/events",
+        status_code=202,
+        summary="Take a CloudEvent",
+        response_model=EventTakenView,
+        openapi_extra={
+            "requestBody": {
+                "description": "One event: structured, or its data with `ce-*` headers.",
+                "content": {
+                    STRUCTURED: {"schema": event_schema},
+                    "application/json": {"schema": {}},
+                },
+            }
+        },
+    )
+    async def take_event(request: Request) -> Response:
+        """Fire every trigger that looks for the event, once for each source and id."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == BATCH:
+            raise RefusedError(415, "NO_BATCHES", "batches are not taken: send each event alone")
+        headers = dict(request.headers.items())
+        event = read_event(headers, await request.body())
+        fired, failed = [], []
+        async for trigger in _listening(backend, event):
+            try:
+                if await _wanted(backend, trigger, event):
+                    key = f"event-{derive(*key_of(event))}"
+                    fired.append(firing_view(await firer.fire(trigger, "event", key, event)))
+            except (ConflictError, NotThereError, ExpressionError) as problem:
+                failed.append(f"{trigger.trigger_id}: {problem}")
+        return told(EventTakenView.model_construct(fired=fired, failed=failed), 202)
+
+
+async def _listening(backend: Backend, event: Event) -> Any:
+    after = ""
+    while True:
+        page = await backend.triggers.listening(event["type"], after=after, limit=PAGE)
+        for trigger in page:
+            yield trigger
+        if len(page) < PAGE:
+            return
+        after = page[-1].trigger_id
+
+
+async def _wanted(backend: Backend, trigger: Trigger, event: Event) -> bool:
+    settings = trigger.settings
+    if not isinstance(settings, Events):
+        return False
+    now_ms = backend.clock.now_ms()
+    if not settings.where:
+        return is_wanted(settings, event, now_ms=now_ms)
+    return await asyncio.to_thread(is_wanted, settings, event, now_ms=now_ms)

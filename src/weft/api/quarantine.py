@@ -1,0 +1,77 @@
+"""Routes that decide about messages in quarantine: send them once more, or throw them away."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from weft.api.exchange import StrictRoute
+from weft.api.operation_views import QuarantinedView
+from weft.api.problems import Place, RefusedError
+from weft.api.views import Given
+from weft.runtime.backend import Aside, Backend
+
+Numbers = Annotated[list[Annotated[int, Field(ge=1, le=2**53)]], Field(max_length=10_000)]
+
+
+class ChosenGiven(Given):
+    """Which messages: some by their numbers in the list, or all of them."""
+
+    numbers: Numbers = Field(default=[])
+    all: bool = False
+
+
+class ReleaseGiven(ChosenGiven):
+    """Messages to send once more."""
+
+    force: bool = Field(default=False, description="Also messages of runs that have ended.")
+
+
+class DecidedView(BaseModel):
+    """The messages that something was done about; they are no longer in quarantine."""
+
+    items: list[QuarantinedView]
+
+
+def quarantine_routes(backend: Backend) -> APIRouter:
+    """Return the routes that empty the quarantine."""
+    routes = APIRouter(tags=["operations"], route_class=StrictRoute)
+
+    @routes.post("/quarantine:release", summary="Send messages once more")
+    async def release_messages(given: ReleaseGiven) -> DecidedView:
+        """Send messages to the workers as if for the first time.
+
+        Nothing is sent when one of them belongs to a run that has ended, unless `force` is given.
+        """
+        done = await backend.release(_chosen(given), force=given.force)
+        return DecidedView(items=[quarantined_view(one) for one in done])
+
+    @routes.post("/quarantine:discard", summary="Throw messages away")
+    async def discard_messages(given: ChosenGiven) -> DecidedView:
+        """Throw messages away for good; all that are named, or none."""
+        done = await backend.discard(_chosen(given))
+        return DecidedView(items=[quarantined_view(one) for one in done])
+
+    return routes
+
+
+def quarantined_view(one: Aside) -> QuarantinedView:
+    """Return a message in quarantine as the API tells it."""
+    return QuarantinedView(
+        number=one.number,
+        at=one.at,
+        execution_id=one.execution_id,
+        node_id=one.node_id,
+        reason=one.reason,
+        bytes=len(one.body),
+    )
+
+
+def _chosen(given: ChosenGiven) -> list[int] | None:
+    if given.all == bool(given.numbers):
+        why = "give the numbers of messages, or all: true"
+        place = Place(message=why, pointer="/numbers")
+        raise RefusedError(422, "INVALID_REQUEST", why, errors=[place])
+    return None if given.all else given.numbers
