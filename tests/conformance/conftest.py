@@ -7,4 +7,6 @@ from serverless.lab import TreeLab
 
 @pytest.fixture
 async def lab(tmp_path):
-    return TreeLab(tmp_path)
+    one = TreeLab(tmp_path)
+    yield one
+    one.paths.undo()

@@ -59,7 +59,10 @@ class Stage:
     ended: Ended | None = None
     refused: DefinitionError | None = None
     took_ms: int = 0
-    names: dict[str, str] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
+    """Words of the definition that stand for what only a stand-in knows, such as its port."""
+    closing: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
+    """What ends the stand-ins."""
 
     @property
     def run(self) -> Ended:
@@ -111,11 +114,21 @@ def step(pattern: str) -> Callable[[Step], Step]:
 async def play(scenario: Scenario, lab: TreeLab) -> None:
     """Play a scenario to its end."""
     stage = Stage(lab)
-    for text, block in scenario.steps:
-        found = [(match, act) for pattern, act in STEPS if (match := pattern.fullmatch(text))]
-        assert 1 == len(found), f"{len(found)} meanings: {text}"
-        match, act = found[0]
-        await act(stage, *match.groups(), *(() if block is None else (block,)))
+    try:
+        for text, block in scenario.steps:
+            await _act(stage, text, block)
+    finally:
+        for close in stage.closing:
+            await close()
+
+
+async def _act(stage: Stage, text: str, block: str | None) -> None:
+    found = [(match, act) for pattern, act in STEPS if (match := pattern.fullmatch(text))]
+    assert 1 == len(found), f"{len(found)} meanings: {text}"
+    match, act = found[0]
+    for word, meaning in stage.words.items():
+        block = block and block.replace(word, meaning)
+    await act(stage, *match.groups(), *(() if block is None else (block,)))
 
 
 def value_of(block: str) -> Any:
@@ -150,6 +163,11 @@ async def _(stage: Stage, block: str) -> None:
     stage.definition = HEAD + block
 
 
+@step("another workflow with definition:")
+async def _(stage: Stage, block: str) -> None:
+    stage.lab.others.append(block)
+
+
 @step("the workflow input is:")
 async def _(stage: Stage, block: str) -> None:
     stage.given = value_of(block)
@@ -175,6 +193,16 @@ async def _(stage: Stage, method: str, url: str) -> None:
     stage.lab.services.answer(method, url, "never")
 
 
+@step("running (shell|script|container) is allowed")
+async def _(stage: Stage, kind: Any) -> None:
+    stage.lab.allowed.add(kind)
+
+
+@step("a container engine that prints its arguments")
+async def _(stage: Stage) -> None:
+    stage.lab.install("docker", '[ "$1" = rm ] || { echo "$@"; cat environment; }')
+
+
 @step("the dice fall at ([0-9.]+)")
 async def _(stage: Stage, fall: str) -> None:
     stage.lab.chance.fall = float(fall)
@@ -193,18 +221,44 @@ async def _(stage: Stage) -> None:
     stage.took_ms = stage.lab.clock.now - began
 
 
+@step("the workflow is executed and these events are published:")
+async def _(stage: Stage, block: str) -> None:
+    """Publish them one after another, as soon as the run waits for anything."""
+    began = stage.lab.clock.now
+    try:
+        stage.ended = await stage.lab.run_with_events(
+            stage.definition, stage.given, value_of(block)
+        )
+    except DefinitionError as refused:
+        stage.refused = refused
+    stage.took_ms = stage.lab.clock.now - began
+
+
 @step("the workflow is executed and its worker dies again and again")
 async def _(stage: Stage) -> None:
+    await _killed(stage, [])
+
+
+@step("the workflow is executed, these events are published, and its worker dies again and again:")
+async def _(stage: Stage, block: str) -> None:
+    await _killed(stage, value_of(block))
+
+
+async def _killed(stage: Stage, events: list[dict[str, Any]]) -> None:
     began = stage.lab.clock.now
     lab = stage.lab
     async with lab.engine() as engine:
         run = await lab.start(engine, stage.definition, stage.given)
+        if events:
+            await lab.publish_when_it_waits(events)
     for _ in range(200):
         heard = len(lab.news)
         async with lab.engine() as engine:
-            if not engine.unfinished():
+            unfinished = [one.execution_id for one in engine.unfinished()]
+            if not unfinished:
                 break
-            engine.resume(run)
+            for one in unfinished:
+                engine.resume(one)
             await lab.book.until(lambda heard=heard: any(map(_over, lab.news[heard:])))
     async with lab.engine() as engine:
         stage.ended = await lab.finish(engine, run)
@@ -315,9 +369,9 @@ async def _(stage: Stage, count: str) -> None:
     assert int(count) == len(stage.lab.services.requests)
 
 
-@step("the last request should be:")
-async def _(stage: Stage, block: str) -> None:
-    request = stage.lab.services.requests[-1]
+@step("(the last|[0-9]+)(?:st|nd|rd|th)? request should be:")
+async def _(stage: Stage, which: str, block: str) -> None:
+    request = stage.lab.services.requests[-1 if which == "the last" else int(which) - 1]
     found = {
         "method": request.method,
         "uri": request.url,
@@ -326,6 +380,13 @@ async def _(stage: Stage, block: str) -> None:
         "body": None if request.body is None else request.body.decode(),
     }
     assert within(value_of(block), found), found
+
+
+@step("these events should have been published:")
+async def _(stage: Stage, block: str) -> None:
+    expected, found = value_of(block), stage.lab.heard.events
+    assert len(expected) == len(found), found
+    assert all(map(within, expected, found)), found
 
 
 @step('"([^"]+)" should be written nowhere')

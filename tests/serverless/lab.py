@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from support.harness import Ended, Lab
+from weft.adapters.access.listeners import TableListeners
+from weft.adapters.access.signals import TableSignals
+from weft.adapters.embedded.registry import SqliteRegistry
+from weft.adapters.embedded.tables import SqliteTables
+from weft.adapters.host.commands import HostCommands
+from weft.adapters.host.fetching import FetchError
+from weft.bootstrap.bundles import gather
+from weft.bootstrap.homes import EngineHome, Household
+from weft.kernel.ids import fingerprint
+from weft.languages.graph.source import read
 from weft.languages.serverless.document import parse, parse_definition
 from weft.languages.serverless.program import ServerlessProgram
 from weft.nodes.calls import calls
+from weft.ports.commands import CommandKind
 from weft.ports.journal import Definition
 from weft.ports.outside import HttpAnswer, HttpRequest, OutsideError
+from weft.ports.workflows import Registry, Version, Workflow
+from weft.runtime.engine import Engine
+from weft.runtime.hub import Hub
 from weft.runtime.result import RunError, error_of
 
 HEAD = {"dsl": "1.0.3", "namespace": "test", "name": "case", "version": "1.0.0"}
@@ -26,7 +44,7 @@ def workflow(*tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"document": HEAD, "do": list(tasks), **more}
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class Services:
     """Stand-ins for services: each URL has answers, one after another; the last one stays."""
 
@@ -37,6 +55,15 @@ class Services:
     def answer(self, method: str, url: str, *answers: Any) -> None:
         """Say what a service answers: a value, `{status, headers, body}`, or "never"."""
         self.answers[method.upper(), url] = list(answers)
+
+    def text(self, uri: str) -> str:
+        """Return the text at a URI, for what is fetched before a workflow runs."""
+        answers = self.answers.get(("GET", uri))
+        if answers is None:
+            raise FetchError("nobody is there")
+        return (
+            answers[0] if isinstance(answers[0], str) else msgspec.json.encode(answers[0]).decode()
+        )
 
     async def send(self, request: HttpRequest) -> HttpAnswer:
         """Answer a request."""
@@ -59,6 +86,57 @@ class Services:
         return HttpAnswer(status=given.get("status", 200), headers=headers, body=data)
 
 
+def _waits_or_ended(news: Any) -> bool:
+    return bool(news.status not in ("running", "success", "failed") or not hasattr(news, "node_id"))
+
+
+async def register(registry: Registry, source: str) -> None:
+    """Keep a workflow where runs find it, as its newest version."""
+    parsed = parse(source)
+    definition = Definition(fingerprint(parsed.source), parsed.id, parsed.source)
+    before = await registry.workflow(parsed.id)
+    number = before.latest + 1 if before else 1
+    after = Workflow(
+        workflow_id=parsed.id,
+        revision=number,
+        latest=number,
+        published=number,
+        enabled=True,
+        created_ms=0,
+        changed_ms=0,
+    )
+    version = Version(
+        workflow_id=parsed.id, number=number, definition_ref=definition.ref, created_ms=0
+    )
+    assert await registry.save(after, version, definition)
+
+
+class File:
+    """The file of an engine, for a moment at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def do(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Return what work on it comes to."""
+        with closing(sqlite3.connect(self._path, isolation_level=None, timeout=30)) as db:
+            return work(db)
+
+
+class Sink:
+    """Takes every event that is published; `trouble` is what it refuses them with."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.trouble = ""
+
+    async def take(self, event: Any) -> None:
+        """Take one."""
+        if self.trouble:
+            raise OutsideError(self.trouble, "EVENT_SINK")
+        self.events.append(dict(event))
+
+
 class TreeLab(Lab):
     """A laboratory whose documents are of the DSL."""
 
@@ -66,6 +144,78 @@ class TreeLab(Lab):
         super().__init__(folder)
         self.services = Services(parked=self._parked)
         self.http = self.services
+        self.heard = Sink()
+        self.allowed: set[CommandKind] = set()
+        self.paths = pytest.MonkeyPatch()
+        self.others: list[str] = []
+        """Documents of workflows that runs may start."""
+
+    def equipment(self, send: Any) -> dict[str, Any]:
+        """Return a hub on the same file, and commands if they are allowed."""
+        tables = SqliteTables(File(self.path))
+        self.hub = Hub(
+            TableListeners(tables), TableSignals(tables), send, self.clock, self.heard.take
+        )
+        return {
+            "hub": self.hub,
+            "commands": HostCommands(self.allowed),
+            "nursery": self.household.family,
+        }
+
+    @asynccontextmanager
+    async def engine(self, *, slots: int = 64) -> AsyncIterator[Engine]:
+        """Serve the file until the context is left; runs may start others."""
+        file: Any = File(self.path)
+        self.household = household = Household(EngineHome(file, self._compiled), self.log)
+        done = household._done
+
+        def over(task: asyncio.Task[None]) -> None:
+            done(task)
+            self.clock.stir()
+
+        household._done = over  # type: ignore[method-assign]  # the clock waits for it
+        async with super().engine(slots=slots) as engine:
+            for source in self.others:
+                await register(SqliteRegistry(file), source)
+            self.others.clear()
+            engine._observers.append(household.observe)
+            idle = self.clock.idle
+            self.clock.idle = lambda: not household._tasks and idle()
+            household.serve_with(engine)
+            try:
+                yield engine
+            finally:
+                await household.aclose()
+
+    def install(self, name: str, script: str) -> None:
+        """Put a program where processes find it; the test's own PATH is set back after it."""
+        file = self.path.parent / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+        self.paths.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
+
+    async def run_with_events(
+        self, document: Any, given: Any, events: list[dict[str, Any]]
+    ) -> Ended:
+        """Run a document to its end; events are published as soon as it waits for anything."""
+        async with self.engine() as engine:
+            run = await self.start(engine, document, given)
+            await self.publish_when_it_waits(events)
+            return await self.finish(engine, run)
+
+    async def publish_when_it_waits(self, events: list[dict[str, Any]]) -> None:
+        """Publish events as soon as the run waits; the clock stands still until then."""
+        self.clock.hold()
+        await self.book.until(lambda: any(map(_waits_or_ended, self.news)))
+        for number, event in enumerate(events):
+            await self.publish(event, number)
+        self.clock.release()
+
+    async def publish(self, event: dict[str, Any], number: int = 0) -> None:
+        """Publish an event from outside."""
+        head = {"specversion": "1.0", "id": f"e{number}", "source": "test"}
+        await self.hub.publish({**head, **event})
 
     def _parked(self, change: int) -> None:
         self.book.parked += change
@@ -73,7 +223,10 @@ class TreeLab(Lab):
 
     def program(self, document: dict[str, Any] | str) -> ServerlessProgram:
         """Return a compiled document (a value, or YAML text)."""
-        parsed = parse(document) if isinstance(document, str) else parse_definition(document)
+        if not isinstance(document, str):
+            return ServerlessProgram(parse_definition(document), calls)
+        fetched = gather(read(document).value, "case.yaml", self.services.text)
+        parsed = parse(document, fetched=fetched)
         return ServerlessProgram(parsed, calls)
 
     def _compiled(self, definition: Definition) -> ServerlessProgram:

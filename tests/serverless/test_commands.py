@@ -85,11 +85,20 @@ def test_graph_draws_it(weft):
     assert "flowchart" in done.stdout
 
 
-def test_simulate_says_that_it_cannot_rehearse_it_yet(weft):
+def test_simulate_rehearses_it(weft):
     done = weft(FINE, "simulate", "--seeds", "2")
 
+    assert 0 == done.returncode, done.stderr
+    assert "2 seeds, no fault" in done.stdout
+
+
+def test_simulate_says_that_nobody_publishes_events(weft):
+    listens = FINE.partition("do:")[0] + "do: [{h: {listen: {to: {any: []}}}}]\n"
+
+    done = weft(listens, "simulate", "--seeds", "2")
+
     assert 0 != done.returncode
-    assert "nodes and edges" in done.stderr
+    assert "/do/0/h listens" in done.stderr
     assert "Traceback" not in done.stderr
 
 

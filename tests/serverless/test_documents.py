@@ -116,3 +116,34 @@ def test_a_document_that_nests_for_ever_is_refused():
         task = {"do": [{"x": task}]}
     with pytest.raises(DefinitionError, match="nested more than"):
         parse_definition({"document": {"dsl": "1.0.3"}, "do": [{"top": task}]})
+
+
+def test_functions_that_call_functions_cannot_make_a_document_explode():
+    functions = {
+        f"f{n}": {"do": [{f"x{i}": {"call": f"f{n + 1}"}} for i in range(9)]} for n in range(8)
+    }
+    functions["f8"] = {"set": {"n": 1}}
+    with pytest.raises(DefinitionError, match="called at more than 2000 places"):
+        parse_definition(
+            {
+                "document": {"dsl": "1.0.3", "namespace": "n", "name": "a", "version": "1.0.0"},
+                "use": {"functions": functions},
+                "do": [{"go": {"call": "f0"}}],
+            }
+        )
+
+
+def test_a_function_that_is_called_too_deep_inside_is_refused_there():
+    name = "x" * 200
+    deep = {"call": "f"}
+    for _ in range(4):
+        deep = {"do": [{name: deep}]}
+    with pytest.raises(DefinitionError, match="longer than 1000 bytes") as refusal:
+        parse_definition(
+            {
+                "document": {"dsl": "1.0.3", "namespace": "n", "name": "a", "version": "1.0.0"},
+                "use": {"functions": {"f": {"do": [{name: {"set": {"n": 1}}}]}}},
+                "do": [{"go": deep}],
+            }
+        )
+    assert ["TOO_DEEP"] == [one.code for one in refusal.value.problems]

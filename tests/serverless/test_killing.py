@@ -147,3 +147,30 @@ def test_a_pause_between_attempts_outlives_its_process(tmp_path, server):
 
     assert ("completed", {"path": "/flaky"}) == (result["status"], result["output"])
     assert server.asked["/flaky"] >= 3
+
+
+def test_a_listen_that_is_killed_hears_every_event_once(tmp_path, server):
+    event = {"type": "beat", "data": "${ $item }"}
+    telling = [
+        {"ask-tell": ask(f"{server.url}/tell")},
+        {"tell": {"emit": {"event": {"with": event}}}},
+    ]
+    hearing = {
+        "listen": {"to": {"any": [{"with": {"type": "beat"}}], "until": "length == 20"}},
+        "foreach": {
+            "item": "beat",
+            "do": [{"ask": ask(f"{server.url}/heard")}],
+            "output": {"as": "$beat"},
+        },
+    }
+    branches = [
+        {"hear": hearing},
+        {"each": {"for": {"in": "[range(20)]"}, "do": telling, "output": {"as": "null"}}},
+    ]
+    document = {"document": HEAD, "do": [{"both": {"fork": {"branches": branches}}}]}
+    moments = [lambda n=n: server.asked["/heard"] >= n for n in (3, 9, 15)]
+
+    result = killed_and_resumed(tmp_path, document, moments)
+
+    assert ("completed", [list(range(20)), None]) == (result["status"], result["output"])
+    assert 40 == len(server.keys)

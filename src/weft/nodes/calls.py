@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from weft.nodes.call_a2a import CallA2a
+from weft.nodes.call_asyncapi import CallAsyncapi
+from weft.nodes.call_events import EmitEvent, Subscribe
+from weft.nodes.call_grpc import CallGrpc
 from weft.nodes.call_http import CallHttp
+from weft.nodes.call_mcp import CallMcp
+from weft.nodes.call_openapi import CallOpenapi
+from weft.nodes.call_run import RunContainer, RunScript, RunShell, RunWorkflow
 from weft.ports.node import Catalogue
 
 
 def _calls() -> Catalogue:
     catalogue = Catalogue()
+    catalogue.register("a2a")(CallA2a)
+    catalogue.register("asyncapi")(CallAsyncapi)
+    catalogue.register("emit")(EmitEvent)
+    catalogue.register("grpc")(CallGrpc)
     catalogue.register("http")(CallHttp)
+    catalogue.register("mcp")(CallMcp)
+    catalogue.register("openapi")(CallOpenapi)
+    catalogue.register("container")(RunContainer)
+    catalogue.register("script")(RunScript)
+    catalogue.register("shell")(RunShell)
+    catalogue.register("subscribe")(Subscribe)
+    catalogue.register("workflow")(RunWorkflow)
     return catalogue
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.nodes.http import HttpNode
+from weft.nodes.signals import Approval, WaitForSignal
 from weft.nodes.smtp import SmtpNode
 from weft.nodes.steering import (
     Aggregator,
@@ -13,6 +14,7 @@ from weft.nodes.steering import (
     Switch,
     Wait,
 )
+from weft.nodes.subworkflow import SubWorkflow
 from weft.nodes.values import Fail, Log, Noop, Transform
 from weft.ports.node import Catalogue
 
@@ -27,6 +29,8 @@ def _builtin() -> Catalogue:
         ("aggregator", Aggregator, ("collect",)),
         ("merge", Merge, ()),
         ("wait", Wait, ()),
+        ("wait_for_signal", WaitForSignal, ()),
+        ("approval", Approval, ()),
         ("transform", Transform, ("expression",)),
         ("log", Log, ()),
         ("noop", Noop, ()),
@@ -36,6 +40,7 @@ def _builtin() -> Catalogue:
         catalogue.register(name, effect="control", expressions=expressions)(parameters)
     catalogue.register("http")(HttpNode)
     catalogue.register("smtp", credential=True)(SmtpNode)
+    catalogue.register("workflow")(SubWorkflow)
     return catalogue
 
 

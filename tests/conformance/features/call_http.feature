@@ -306,20 +306,6 @@ Feature: call http
     When the workflow is executed
     Then the workflow should be refused at /do/0/get/with/endpoint/authentication/basic/use because: use.secrets
 
-  Scenario Outline: schemes that cannot be used yet are refused by name
-    Given a workflow with tasks:
-      """
-      - get: {call: http, with: {method: get, endpoint: {uri: http://pets/1, authentication: {<scheme>: {}}}}}
-      """
-    When the workflow is executed
-    Then the workflow should be refused at /do/0/get/with/endpoint/authentication/<scheme> because: not supported yet
-
-    Examples:
-      | scheme |
-      | digest |
-      | oauth2 |
-      | oidc   |
-
   Scenario: a call shapes its output and exports like any task
     Given a workflow with tasks:
       """

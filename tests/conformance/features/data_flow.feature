@@ -233,15 +233,6 @@ Feature: data flow
     When the workflow is executed
     Then the workflow should be refused at /input/schema/document because: outside the document
 
-  Scenario: a schema in an external resource is refused by name
-    Given a workflow with body:
-      """
-      input: {schema: {resource: {endpoint: "http://example.com/schema.json"}}}
-      do: [{a: {set: {n: 1}}}]
-      """
-    When the workflow is executed
-    Then the workflow should be refused at /input/schema/resource because: not supported yet
-
   Scenario: a schema format other than json is refused by name
     Given a workflow with body:
       """

@@ -55,26 +55,6 @@ Feature: documents
   Scenario Outline: what is known of the language and cannot run yet is refused by name
     Given a workflow with body:
       """
-      <body>
-      """
-    When the workflow is executed
-    Then the workflow should be refused at <at> because: not supported yet
-
-    Examples:
-      | body                                                               | at                 |
-      | do: [{a: {emit: {event: {with: {type: t}}}}}]                      | /do/0/a/emit       |
-      | do: [{a: {listen: {to: {any: []}}}}]                               | /do/0/a/listen     |
-      | do: [{a: {run: {shell: {command: ls}}}}]                           | /do/0/a/run        |
-      | do: [{a: {call: openapi, with: {}}}]                               | /do/0/a/call       |
-      | do: [{a: {call: grpc, with: {}}}]                                  | /do/0/a/call       |
-      | do: [{a: {call: asyncapi, with: {}}}]                              | /do/0/a/call       |
-      | do: [{a: {call: mcp, with: {}}}]                                   | /do/0/a/call       |
-      | do: [{a: {call: a2a, with: {}}}]                                   | /do/0/a/call       |
-      | do: [{a: {call: "log:1.0@default", with: {}}}]                     | /do/0/a/call       |
-
-  Scenario Outline: and so are parts of the workflow itself
-    Given a workflow with body:
-      """
       <part>
       do: [{a: {set: {n: 1}}}]
       """
@@ -84,8 +64,6 @@ Feature: documents
     Examples:
       | part                          | at              |
       | schedule: {every: PT1M}       | /schedule       |
-      | use: {catalogs: {x: {}}}      | /use/catalogs   |
-      | use: {extensions: [{x: {}}]}  | /use/extensions |
 
   Scenario: an unknown property of the workflow is refused
     Given a workflow with body:

@@ -81,3 +81,41 @@ Feature: a run survives the death of its worker
       {late: true}
       """
     And the run should take 30 seconds
+
+  Scenario: while it listens
+    Given a workflow with tasks:
+      """
+      - rest: {wait: PT1S}
+      - hear:
+          listen: {to: {any: [{with: {type: a}}], until: "length == 3"}}
+          foreach: {do: [{pause: {wait: PT1S}}, {add: {set: {n: "${ $item + 1 }"}}}]}
+      - both: {fork: {branches: [{x: {listen: {to: {one: {with: {type: b}}}}}}, {y: {wait: PT5S}}]}}
+      """
+    When the workflow is executed, these events are published, and its worker dies again and again:
+      """
+      [{type: a, data: 1}, {type: a, data: 2}, {type: a, data: 3}, {type: b, data: 4}]
+      """
+    Then the workflow should complete with output:
+      """
+      [[4], [{n: 2}, {n: 3}, {n: 4}]]
+      """
+    And the run should take 9 seconds
+
+  Scenario: while another workflow runs
+    Given another workflow with definition:
+      """
+      document: {dsl: '1.0.3', namespace: shop, name: slow, version: '1.0.0'}
+      do: [{rest: {wait: PT5S}}, {more: {wait: PT5S}}, {twice: {set: {n: "${ .n * 2 }"}}}]
+      """
+    And a workflow with tasks:
+      """
+      - before: {wait: PT1S}
+      - sub: {run: {workflow: {namespace: shop, name: slow, input: {n: 4}}}}
+      - after: {wait: PT1S}
+      """
+    When the workflow is executed and its worker dies again and again
+    Then the workflow should complete with output:
+      """
+      {n: 8}
+      """
+    And the run should take 12 seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from weft.languages.graph.compiled import NAMED_EDGES
 from weft.languages.graph.findings import Findings, join, quote, suggest
 from weft.languages.graph.model import EdgeDocument, EdgeKind, NodeDocument
 from weft.languages.graph.structure import Structure, is_trigger
@@ -30,7 +31,7 @@ class EdgeCheck:
         named = list(_routes(node, join(at, "parameters")))
         for place, edge in named:
             self._check_named(node, edge, "success", place)
-        if node.type in ("conditional", "switch"):
+        if node.type in ("conditional", "switch") or "approved_edge_id" in node.parameters:
             self._check_never_taken(node, {edge for _, edge in named})
 
     def _check_named(self, node: NodeDocument, name: str, kind: EdgeKind, at: str) -> bool:
@@ -81,11 +82,10 @@ class EdgeCheck:
                 )
 
     def _check_never_taken(self, node: NodeDocument, named: set[str]) -> None:
-        wanted = (
-            "true_edge_id or false_edge_id"
-            if node.type == "conditional"
-            else "a case's edge_id or default_edge_id"
-        )
+        wanted = {
+            "conditional": "true_edge_id or false_edge_id",
+            "switch": "a case's edge_id or default_edge_id",
+        }.get(node.type, "approved_edge_id, rejected_edge_id or expired_edge_id")
         for edge in self.structure.out[node.id]:
             if edge.kind == "success" and edge.id not in named:
                 message = (
@@ -148,6 +148,8 @@ def _routes(node: NodeDocument, at: str) -> Iterator[tuple[str, str]]:
     fields: tuple[str, ...] = ()
     if node.type == "conditional":
         fields = ("true_edge_id", "false_edge_id")
+    elif node.type in ("wait_for_signal", "approval"):
+        fields = NAMED_EDGES
     elif node.type == "switch":
         fields = ("default_edge_id",)
         cases: Any = parameters.get("cases")

@@ -16,6 +16,9 @@ from weft.languages.graph.model import ErrorPolicy, NodeDocument
 from weft.languages.graph.structure import Structure, is_trigger
 from weft.ports.node import Catalogue, NodeType
 
+NAMED_EDGES = ("approved_edge_id", "rejected_edge_id", "expired_edge_id")
+"""Parameters of nodes that wait, each with the edge to take for what it is called after."""
+
 SPECIAL = frozenset({"trigger", "item", "index", "input", "execution", "node"})
 
 
@@ -44,6 +47,9 @@ class CompiledNode:
 
     fixed: Any
     """The parameters of a merge or an aggregator: others need them before a token is there."""
+
+    named_edges: Mapping[str, str]
+    """The edges that a node which waits names for what may come, by parameter."""
 
     fallback_edge: str | None
     """The edge that a decision takes when it cannot be made: false, or the default."""
@@ -90,6 +96,7 @@ def compile_node(
         fixed=msgspec.convert(template.render(None, {}), kind.parameters)
         if kind.name in ("merge", "aggregator")
         else None,
+        named_edges={name: rest[name] for name in NAMED_EDGES if isinstance(rest.get(name), str)},
         fallback_edge=rest.get("false_edge_id") or rest.get("default_edge_id"),
     )
 

@@ -123,7 +123,7 @@ def quota(merge: CompiledNode) -> int | None:
 
 def merge_unit(place: Place, merge: CompiledNode) -> str:
     """Return the unit that what arrived at a merge becomes when it opens."""
-    return derive(place.token.execution_id, place.scope, merge.id, "merge")
+    return derive(place.token.stem, place.scope, merge.id, "merge")
 
 
 def merge_timer(place: Place, merge: CompiledNode) -> str:

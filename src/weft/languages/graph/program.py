@@ -5,6 +5,7 @@ A token is an ordinary visit of a node unless it carries a signal:
     resume    the wait at this node is over; it goes on
     page      a split that is still sending goes on with its next items (`from_edge` names it)
     timeout   a merge, or the aggregator of the split `from_edge`, has waited long enough
+    awaited   the wait for a signal at this node is over: one came, or its time is up
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from weft.kernel.json import encode
 from weft.kernel.messages import Token
 from weft.kernel.outcome import (
     Arrived,
+    Awaits,
     Failed,
     NodeError,
     Outcome,
@@ -45,7 +47,7 @@ from weft.kernel.outcome import (
     Suspended,
 )
 from weft.kernel.program import Activity
-from weft.languages.graph import fanout, merging
+from weft.languages.graph import fanout, merging, waits
 from weft.languages.graph.check import check
 from weft.languages.graph.compiled import CompiledNode
 from weft.languages.graph.failure import recover, tag_of, ways_despite
@@ -164,6 +166,8 @@ class GraphProgram:
                 yield from self._arrive(place, node, value)
             case Suspended(until_ms):
                 yield from self._suspend(place, node, until_ms)
+            case Awaits():
+                yield from waits.wait(place, node, outcome)
             case _:
                 assert_never(outcome)
 
@@ -321,6 +325,8 @@ class GraphProgram:
         """Yield what follows from a page or a time-out."""
         if token.signal == "page":
             yield from fanout.send_page(self, token, now_ms)
+        elif token.signal == "awaited":
+            yield from waits.woken(self, token, now_ms)
         elif self.wiring.nodes[token.current_node].kind == "merge":
             yield from merging.overdue(self, token, now_ms)
         else:

@@ -21,6 +21,7 @@ from weft.kernel.outcome import (
     Suspended,
 )
 from weft.kernel.program import Activity
+from weft.languages.graph import waits
 from weft.languages.graph.compiled import CompiledNode
 
 UNIT_MS = {"seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
@@ -115,6 +116,10 @@ def _control(node: CompiledNode, token: Token, given: Any, resolved: Resolved) -
             return Arrived()
         case "wait":
             return _wait(given, token)
+        case "wait_for_signal":
+            return waits.wait_for_signal(given, token)
+        case "approval":
+            return waits.approval(given, token)
         case "transform":
             return Succeeded(resolved.jq("expression"))
         case "log":

@@ -37,6 +37,8 @@ class Uses:
     timeouts: Mapping[str, Any] = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
+    extensions: tuple[tuple[str, str, Any], ...] = ()
+    """Of each: its name, its place, and what is written there."""
     calls: list[str] = field(default_factory=list, compare=False)
     """The places at which functions are called, those inside of functions included."""
     used: set[tuple[str, str]] = field(default_factory=set, compare=False)
@@ -54,6 +56,10 @@ class Desk:
     """Variables that loops and catches around this place have made."""
     calling: tuple[str, ...] = ()
     """The functions that this place is part of, the outermost first."""
+    whole: Findings | None = None
+    """Inside of a function or an extension: the findings of the document."""
+    extending: bool = False
+    """Whether this place is part of an extension, which is not extended itself."""
 
     def with_names(self, *names: str) -> Desk:
         """Return the desk inside a scope with more variables."""
@@ -66,7 +72,17 @@ class Desk:
         is defined, and not at every call.
         """
         calling = (*self.calling, name)
-        return replace(self, findings=Findings(), scoped=frozenset(), calling=calling)
+        whole = self.whole or self.findings
+        return replace(self, findings=Findings(), scoped=frozenset(), calling=calling, whole=whole)
+
+    def within_extension(self) -> Desk:
+        """Return the desk for the tasks of an extension, which see nothing but their input."""
+        whole = self.whole or self.findings
+        return replace(self, findings=Findings(), scoped=frozenset(), extending=True, whole=whole)
+
+    def refuse_call(self, code: str, message: str, at: str, hint: str) -> None:
+        """Note a problem of functions that call each other, which no definition has alone."""
+        (self.whole or self.findings).error(code, message, at=at, hint=hint)
 
     def fields(self, value: Mapping[str, Any], owner: str, at: str) -> Fields:
         """Return a reader of one mapping."""

@@ -14,6 +14,7 @@ from weft.languages.graph.fields import Fields
 from weft.languages.graph.findings import Findings, Place, join, kind_of, quote
 from weft.languages.graph.plain import UnreadableError, check_plain
 from weft.languages.graph.source import read
+from weft.languages.serverless.bundling import Fetched, bundled
 from weft.languages.serverless.desk import (
     DEFINITION,
     WORKFLOW_INPUT,
@@ -22,7 +23,8 @@ from weft.languages.serverless.desk import (
     Uses,
 )
 from weft.languages.serverless.model import Root, Task, Workflow, body_of, lists_of
-from weft.languages.serverless.read_calls import read_authentication
+from weft.languages.serverless.read_authentication import read_authentication
+from weft.languages.serverless.read_extensions import check_extensions, named_extensions
 from weft.languages.serverless.read_faults import read_error, read_retry
 from weft.languages.serverless.read_parts import read_shaping, read_timeout
 from weft.languages.serverless.read_tasks import check_function, read_list
@@ -30,7 +32,6 @@ from weft.languages.serverless.read_tasks import check_function, read_list
 _TOP = ("document", "input", "output", "use", "do", "timeout", "schedule", "evaluate")
 _HEAD = ("dsl", "namespace", "name", "version", "title", "summary", "tags", "metadata")
 _USES = ("authentications", "errors", "retries", "timeouts", "functions", "secrets")
-_LATER_USES = ("catalogs", "extensions")
 _LABEL = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?")
 _VERSION = re.compile(
     r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
@@ -44,15 +45,17 @@ def is_serverless(value: Any) -> bool:
     return isinstance(head, Mapping) and "dsl" in head
 
 
-def parse(text: str | bytes, *, file: str = "") -> Workflow:
+def parse(text: str | bytes, *, file: str = "", fetched: Fetched | None = None) -> Workflow:
     """Return the workflow that `text` (JSON or YAML 1.2) holds; `file` names it in errors.
 
-    Raises DefinitionError with every problem it has.
+    `fetched` is what it takes from outside, which becomes a part of it. Raises DefinitionError
+    with every problem it has.
     """
     source = read(text, file=file)
     findings = Findings(source.places)
     findings.problems.extend(source.problems)
-    return _finish(source.value, source.places, findings, file)
+    value = bundled(source.value, fetched, findings)
+    return _finish(value, source.places, findings, file)
 
 
 def parse_definition(value: Any) -> Workflow:
@@ -62,7 +65,7 @@ def parse_definition(value: Any) -> Workflow:
         plain = check_plain(value, findings)
     except UnreadableError as error:
         raise DefinitionError([error.problem]) from None
-    return _finish(plain, {}, findings, "")
+    return _finish(bundled(plain, None, findings), {}, findings, "")
 
 
 def _finish(value: Any, places: Mapping[str, Place], findings: Findings, file: str) -> Workflow:
@@ -160,11 +163,8 @@ def _is_loose(top: Fields, findings: Findings) -> bool:
 
 def _read_uses(top: Fields, findings: Findings) -> Uses:
     fields = top.inside("use", top.mapping("use"))
-    fields.reject_unknown((*_USES, *_LATER_USES))
-    for name in _LATER_USES:
-        if fields.value.get(name):
-            message = f"use.{name} is not supported yet"
-            findings.error("UNSUPPORTED", message, at=join("/use", name))
+    fields.reject_unknown((*_USES, "catalogs", "extensions"))
+    _check_catalogs(fields, findings)
     return Uses(
         authentications=fields.mapping("authentications"),
         errors=fields.mapping("errors"),
@@ -172,7 +172,32 @@ def _read_uses(top: Fields, findings: Findings) -> Uses:
         timeouts=fields.mapping("timeouts"),
         functions=fields.mapping("functions"),
         secrets=fields.texts("secrets"),
+        extensions=named_extensions(fields),
     )
+
+
+def _check_catalogs(use: Fields, findings: Findings) -> None:
+    catalogs = use.inside("catalogs", use.mapping("catalogs"))
+    for name, value in catalogs.value.items():
+        at = join(catalogs.at, name)
+        if not isinstance(value, dict):
+            message = f"the catalog {quote(name)} must be a mapping, not {kind_of(value)}"
+            findings.error("BAD_FIELD", message, at=at, hint="write {endpoint: URL}")
+            continue
+        fields = Fields(value, f"catalog {quote(name)}", at, findings)
+        fields.reject_unknown(("endpoint",))
+        endpoint = value.get("endpoint")
+        if isinstance(endpoint, dict):
+            inner = fields.inside("endpoint", endpoint)
+            inner.reject_unknown(("uri", "authentication"))
+            inner.text("uri", required="write its URL")
+            if endpoint.get("authentication") is not None:
+                message = "the authentication of a catalog is not supported yet"
+                hint = "fetch it yourself, and name it by a file: URL"
+                there = join(inner.at, "authentication")
+                findings.error("UNSUPPORTED", message, at=there, hint=hint)
+        else:
+            fields.text("endpoint", required="write its URL")
 
 
 def _check_uses(desk: Desk) -> None:
@@ -180,6 +205,7 @@ def _check_uses(desk: Desk) -> None:
     uses = desk.uses
     for name in uses.functions:
         check_function(name, desk)
+    check_extensions(desk, read_list)
     unused = [(kind, name) for kind in _USES[:4] for name in getattr(uses, kind)]
     for kind, name in unused:
         if (kind, name) in uses.used:

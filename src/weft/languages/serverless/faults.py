@@ -29,10 +29,19 @@ _ALIAS = re.compile(
 _CODES = {
     "NODE_TIMEOUT": ("timeout", 408),
     "CREDENTIAL": ("authorization", 403),
+    "AUTHENTICATION": ("authentication", 401),
     "EXPRESSION_SYNTAX": ("expression", 400),
     "EXPRESSION_FAILED": ("expression", 400),
     "EXPRESSION_LIMIT": ("expression", 400),
     "HTTP_REQUEST": ("configuration", 400),
+    "RUN_FORBIDDEN": ("configuration", 400),
+    "RUN_INVALID": ("configuration", 400),
+    "RUN_NOT_FOUND": ("configuration", 400),
+    "NO_WORKFLOW": ("configuration", 400),
+    "EVENT_INVALID": ("configuration", 400),
+    "EVENT_NO_HUB": ("configuration", 400),
+    "EVENT_SINK": ("communication", 500),
+    "EVENT_STORE": ("communication", 503),
     "HTTP_CONNECT": ("communication", 503),
     "HTTP_TIMEOUT": ("communication", 504),
 }
@@ -85,12 +94,48 @@ def from_activity(error: NodeError, at: str) -> Fault:
     return standard(kind, error.message, at, status=code)
 
 
+def fault_of(error: NodeError, at: str) -> Fault:
+    """Return an activity's failure as a fault; one that is a fault already keeps what it says."""
+    if {"type", "status"} <= error.details.keys():
+        return msgspec.convert({**error.details, "instance": at}, Fault)
+    return from_activity(error, at)
+
+
+def child_fault(error: NodeError, at: str) -> Fault:
+    """Return the error of a task whose own workflow did not complete: the one that ended that.
+
+    It keeps what the other run says about it, and happened here.
+    """
+    inner = error.details.get("error")
+    details = inner.get("details") if isinstance(inner, dict) else None
+    if isinstance(details, dict) and {"type", "status"} <= details.keys():
+        return msgspec.convert({**details, "instance": at}, Fault)
+    return standard("runtime", error.message, at)
+
+
 def to_error(fault: Fault) -> NodeError:
     """Return the fault as statuses and completions carry it."""
     kind = name_of(fault.type)
     text = ": ".join(one for one in (fault.title or kind, fault.detail) if one)
     code = kind.upper() if kind in STANDARD else "FAULT"
     return NodeError(text, code, fault.value())
+
+
+def timed_out(at: str, limit_ms: int) -> Fault:
+    """Return the error of what took too long."""
+    return standard("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
+
+
+def raised(value: dict[str, Any], at: str) -> Fault:
+    """Return the error that a task raises, from what it says about it."""
+    status = value.get("status")
+    if isinstance(status, str) and status.isdecimal() and len(status) <= 3:
+        status = int(status)
+    if isinstance(status, bool) or not isinstance(status, int):
+        detail = f"the error to raise has the status {str(status)[:40]!r}, which is no number"
+        return standard("expression", detail, at)
+    texts = {name: str(value.get(name) or "") for name in ("type", "title", "detail")}
+    return Fault(status=status, instance=str(value.get("instance") or at), **texts)
 
 
 def name_of(type_: str) -> str:

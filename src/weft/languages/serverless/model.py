@@ -15,7 +15,6 @@ from weft.languages.serverless.schemas import Schema
 from weft.languages.serverless.values import Expression, Template
 
 Backoff = Literal["constant", "linear", "exponential"]
-Output = Literal["raw", "content", "response"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,7 @@ class Task:
     export: Shaping = AS_IT_IS
     timeout: Duration | None = None
     then: str = "continue"
+    extensions: tuple[Extension, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -58,6 +58,16 @@ class Task:
 
 
 TaskList = tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """Tasks that run before and after another task, when a condition holds."""
+
+    name: str
+    when: Expression | None
+    before: TaskList
+    after: TaskList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +178,81 @@ class Call(Task):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Emit(Call):
+    """An event, published. `function` is "emit"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(Call):
+    """A process of its own: a command, a script, a container. `awaited`: its end is waited for."""
+
+    awaited: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """A value that events must agree in: with each other, or with what is expected."""
+
+    name: str
+    value: Expression
+    expected: Template | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """What one attribute of an event must be: a value, or an expression that is true of it.
+
+    `pattern`: a text that is not equal may still match, as a regular expression.
+    """
+
+    name: str
+    value: Template
+    pattern: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events are wanted."""
+
+    attributes: tuple[Attribute, ...]
+    correlations: tuple[Correlation, ...] = ()
+    event_type: str = ""
+    """The one type that can pass; "" is any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which events, and how many: one of any, one for each, or until something holds."""
+
+    filters: tuple[EventFilter, ...]
+    """Without any, every event is wanted."""
+    each: bool = False
+    """One event for each of the filters; otherwise one that passes any of them."""
+    until: Expression | Wanted | None = None
+    """Not one, but all that come until a condition holds, or until other events came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreach:
+    """What is done with each event before the next one is looked at."""
+
+    item: str
+    index: str
+    tasks: TaskList
+    output: Shaping
+    export: Shaping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listen(Task):
+    """A wait for events."""
+
+    wanted: Wanted
+    read: Literal["data", "envelope", "raw"]
+    foreach: Foreach | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Function(Task):
     """A function of the document, called: one task, with the arguments as its input."""
 
@@ -202,24 +287,35 @@ class Workflow:
     warnings: tuple[Problem, ...] = ()
 
     @property
+    def listens(self) -> bool:
+        """Return whether any of its tasks waits for events."""
+        return any(isinstance(task, Listen) for task in self.tasks.values())
+
+    @property
     def id(self) -> str:
         """Return the workflow's id: its namespace and its name."""
         return f"{self.namespace}_{self.name}"
 
 
 def lists_of(task: Task) -> tuple[TaskList, ...]:
-    """Return the lists of tasks inside a task that run one after another."""
+    """Return the lists of tasks inside a task that run one after another: its own come first."""
+    added = tuple(tasks for one in task.extensions for tasks in (one.before, one.after) if tasks)
+    return (*_own_lists(task), *added)
+
+
+def _own_lists(task: Task) -> tuple[TaskList, ...]:
     match task:
         case Do(tasks=tasks) | For(tasks=tasks) | Function(tasks=tasks):
             return (tasks,)
         case Try(tasks=tasks, catch=catch):
             return (tasks, catch.tasks)
+        case Listen(foreach=Foreach(tasks=tasks)):
+            return (tasks,)
         case _:
             return ()
 
 
 def body_of(task: Task) -> TaskList:
     """Return the tasks directly inside a task, in the order of the document."""
-    if isinstance(task, Fork):
-        return task.branches
-    return tuple(inner for tasks in lists_of(task) for inner in tasks)
+    branches = task.branches if isinstance(task, Fork) else ()
+    return branches + tuple(inner for tasks in lists_of(task) for inner in tasks)

@@ -8,13 +8,12 @@ tasks and a call is one message.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, assert_never
 
 import msgspec
 from msgspec import Raw
 
-from weft.errors import ExpressionError
 from weft.kernel import flow
 from weft.kernel.context import Context, Payload
 from weft.kernel.effects import Judgement, Publish, Report, SetTimer, Slot, Store
@@ -22,48 +21,45 @@ from weft.kernel.flow import Place, place_of
 from weft.kernel.ids import derive, fingerprint
 from weft.kernel.json import decode, encode
 from weft.kernel.messages import Token
-from weft.kernel.outcome import Arrived, Failed, NodeError, Outcome, Succeeded
+from weft.kernel.outcome import Arrived, Awaits, Failed, Outcome, Succeeded
 from weft.kernel.program import Activity
-from weft.languages.serverless import scopes
-from weft.languages.serverless.faults import Fault, FaultError, from_activity, standard, to_error
+from weft.kernel.waiting import address_of
+from weft.languages.serverless import events, scopes
+from weft.languages.serverless.faults import (
+    Fault,
+    FaultError,
+    fault_of,
+    timed_out,
+    to_error,
+)
+from weft.languages.serverless.making import Maker
 from weft.languages.serverless.model import Call, Fork, Workflow
+from weft.languages.serverless.model import Run as RunTask
 from weft.languages.serverless.picture import picture_of
 from weft.languages.serverless.sight import Run
 from weft.languages.serverless.state import Action, Keeper, begin
 from weft.languages.serverless.stops import (
     Act,
     Attempt,
+    Await,
     Done,
     Escape,
     Faulted,
     Go,
+    Hear,
     Limit,
     Sleep,
     Spread,
     Stop,
+    Subscribe,
 )
-from weft.languages.serverless.walk import ATTEMPTED, LIMITED, Walk, timed_out
-from weft.ports.node import Catalogue, Tools
+from weft.languages.serverless.walk import ATTEMPTED, LIMITED, Walk
+from weft.ports.node import Catalogue
 
 REMEMBERED = 1024
 """How many walks are kept from their step to their settling; a forgotten one is walked again."""
 OUTPUT = "output"
 """The name under which a run's output is found in its final context."""
-
-
-class Late(msgspec.Struct, frozen=True):
-    """An activity whose arguments are only made where the secrets are known."""
-
-    make: Callable[[Mapping[str, Mapping[str, str]]], Any]
-
-    async def run(self, tools: Tools) -> Succeeded | Failed:
-        """Make the arguments, and do the work."""
-        try:
-            node = self.make(tools.secrets)
-        except FaultError as error:
-            return Failed(to_error(error.fault))
-        outcome: Succeeded | Failed = await node.run(tools)
-        return outcome
 
 
 class _Stopped(msgspec.Struct, frozen=True):
@@ -84,7 +80,7 @@ class ServerlessProgram:
         self.ref = fingerprint(workflow.source)
         self.document = picture_of(workflow)
         """The workflow as a graph: for people to look at."""
-        self._catalogue = catalogue
+        self._maker = Maker(workflow, catalogue)
         self._walks: OrderedDict[tuple[str, str], _Stopped] = OrderedDict()
 
     # -- before an activity --------------------------------------------------------------------
@@ -145,6 +141,8 @@ class ServerlessProgram:
         if isinstance(stopped.stop, Act):
             stop = stopped.stop
             return Activity(stopped.node, None, stop.timeout_s, secrets=stop.task.secrets)
+        if isinstance(stopped.stop, Subscribe):
+            return Activity(stopped.node, None, None)
         return Arrived()
 
     def _walked(self, token: Token, view: Mapping[str, Any]) -> _Stopped:
@@ -158,35 +156,13 @@ class ServerlessProgram:
         stop = walk.go()
         while isinstance(stop, Act):
             try:
-                return _Stopped(walk, keeper, stop, self._node(stop))
+                return _Stopped(walk, keeper, stop, self._maker.node(stop, run))
             except FaultError as error:
                 stop = walk.go(Action("raise", error.fault.value()))
-        return _Stopped(walk, keeper, stop)
-
-    def _node(self, stop: Act) -> Any:
-        if not stop.task.secrets:
-            return self._made(stop.task, stop.arguments)
-
-        def make(secrets: Mapping[str, Mapping[str, str]]) -> Any:
-            try:
-                return self._made(stop.task, stop.arguments(secrets))
-            except ExpressionError as problem:
-                raise FaultError(standard("expression", str(problem), stop.task.at)) from None
-
-        return Late(make)
-
-    def _made(self, task: Call, arguments: Any) -> Any:
-        found = self._catalogue.get(task.function)
-        if found is None:
-            detail = f"this worker cannot call {task.function!r}"
-            raise FaultError(standard("configuration", detail, task.at))
-        try:
-            return msgspec.convert(arguments, found.parameters)
-        except msgspec.ValidationError as problem:
-            text, _, path = str(problem).partition(" - at ")
-            where = path.strip("`").removeprefix("$").replace(".", "/") or "/"
-            detail = f"with{where}: {text[0].lower()}{text[1:]}"
-            raise FaultError(standard("configuration", detail, task.at)) from None
+        node = None
+        if isinstance(stop, Subscribe):
+            node = self._maker.subscribing(token)
+        return _Stopped(walk, keeper, stop, node)
 
     # -- after it ------------------------------------------------------------------------------
 
@@ -205,6 +181,8 @@ class ServerlessProgram:
             return
         if isinstance(stop, Act):
             stop = self._acted(stopped.walk, stop, outcome, now_ms)
+        elif isinstance(stop, Subscribe):
+            stop = self._subscribed(stopped.walk, stop, outcome)
         yield from self._report(place, stopped.walk)
         yield from self._follow(place, stopped, stop, dice)
 
@@ -214,11 +192,20 @@ class ServerlessProgram:
         match outcome:
             case Succeeded(output):
                 value = decode(output) if isinstance(output, Raw) else output
+                if isinstance(stop.task, RunTask) and not stop.task.awaited:
+                    value = walk.state.frames[-1].given
                 return walk.go(Action("complete", value))
             case Failed(error):
-                return walk.go(Action("raise", _fault(error, stop.task.at).value()))
+                return walk.go(Action("raise", fault_of(error, stop.task.at).value()))
+            case Awaits(name=name, key=key):
+                return Go(Action("await", address_of(name, key), stop.task.at))
             case _:
                 raise TypeError(f"an activity came to {type(outcome).__name__}")
+
+    def _subscribed(self, walk: Walk, stop: Subscribe, outcome: Outcome) -> Stop:
+        if not isinstance(outcome, Failed):
+            return stop.then
+        return walk.go(Action("raise", fault_of(outcome.error, "").value()))
 
     def _report(self, place: Place, walk: Walk) -> Judgement[None]:
         for at, visit in walk.visits.items():
@@ -254,7 +241,12 @@ class ServerlessProgram:
                 yield from self._escape(place, stopped, action)
             case Faulted(fault):
                 yield from self._halt(place, fault, state.context)
-            case Act():
+            case Hear(task):
+                told = task.at in stopped.walk.visits  # that is then the last word
+                yield from events.hear(place, keeper, state, task, told=told)
+            case Await(at, address):
+                yield from events.wait(place, keeper, state, at, address)
+            case Act() | Subscribe():
                 raise TypeError("a walk that has acted stops before the next activity")
             case _:
                 assert_never(stop)
@@ -325,6 +317,9 @@ class ServerlessProgram:
 
     def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
         """Yield what follows from a time limit that is over: of a scope, or of the whole run."""
+        if token.signal == "awaited":
+            yield from events.woken(token, now_ms)
+            return
         if token.from_edge:
             yield from scopes.overdue(token, now_ms)
             return
@@ -356,10 +351,3 @@ class ServerlessProgram:
     def overspent(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
         """Yield nothing: scopes have no budget of failures."""
         yield from ()
-
-
-def _fault(error: NodeError, at: str) -> Fault:
-    """Return an activity's failure as a fault; one that is a fault already keeps what it says."""
-    if {"type", "status"} <= error.details.keys():
-        return msgspec.convert({**error.details, "instance": at}, Fault)
-    return from_activity(error, at)

@@ -89,8 +89,10 @@ def _schema(desk: Desk, value: Any, at: str) -> Schema | None:
         desk.unsupported(f"the schema format {quote(form)}", join(at, "format"), "use json")
         return None
     if "resource" in value:
-        hint = "write the schema itself under `document`"
-        desk.unsupported("a schema in an external resource", join(at, "resource"), hint)
+        if not isinstance(value["resource"], dict) or "endpoint" not in value["resource"]:
+            hint = "write {endpoint: URL}"
+            message = "the schema's resource has no endpoint"
+            desk.error("BAD_FIELD", message, join(at, "resource"), hint)
         return None
     if "document" not in value:
         desk.error("MISSING_FIELD", 'the schema has no "document"', at, "write a JSON Schema there")

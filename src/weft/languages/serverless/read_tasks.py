@@ -29,8 +29,11 @@ from weft.languages.serverless.model import (
     Wait,
 )
 from weft.languages.serverless.read_calls import read_call
+from weft.languages.serverless.read_events import read_emit, read_listen
+from weft.languages.serverless.read_extensions import extended
 from weft.languages.serverless.read_faults import read_catch, read_error
 from weft.languages.serverless.read_parts import read_duration, read_shaping, read_timeout
+from weft.languages.serverless.read_run import read_run
 
 DIRECTIVES = ("continue", "exit", "end")
 LONGEST_POINTER = 1000
@@ -55,7 +58,6 @@ _OWN = {
     "try": ("try", "catch"),
     "wait": ("wait",),
 }
-_LATER = ("emit", "listen", "run")
 
 
 def read_list(
@@ -116,11 +118,9 @@ def _task(name: str, body: Any, at: str, desk: Desk, targets: tuple[str, ...]) -
         return None
     fields = desk.fields(body, owner, at)
     fields.reject_unknown((*_OWN[kind], *_BASE))
-    if kind in _LATER:
-        desk.unsupported(f"a task of the kind {quote(kind)}", join(at, kind))
-        return None
     base = _read_base(name, fields, desk, targets)
-    return _READERS[kind](fields, base, desk, targets)
+    task = _READERS[kind](fields, base, desk, targets)
+    return None if task is None else extended(task, kind, desk, read_list)
 
 
 def _kind(body: Mapping[str, Any], owner: str, at: str, desk: Desk) -> str | None:
@@ -258,6 +258,10 @@ def _read_fork(fields: Fields, base: dict[str, Any], desk: Desk, _: tuple[str, .
     return Fork(**base, branches=branches, compete=inner.flag("compete"))
 
 
+def _read_listen(fields: Fields, base: dict[str, Any], desk: Desk, _: tuple[str, ...]) -> Task:
+    return read_listen(fields, base, desk, read_list)
+
+
 def _read_try(
     fields: Fields, base: dict[str, Any], desk: Desk, targets: tuple[str, ...]
 ) -> Task | None:
@@ -276,12 +280,14 @@ def _read_call(
     if name in desk.calling or len(desk.calling) >= DEEPEST_CALL:
         way = " -> ".join((*desk.calling, name))
         message = f"the function {quote(name)} is part of itself, or of too many others: {way}"
-        desk.error("TOO_DEEP", message, at, "let a function end without calling itself")
+        desk.refuse_call("TOO_DEEP", message, at, "let a function end without calling itself")
         return None
     desk.uses.calls.append(at)
-    if len(desk.uses.calls) > MOST_CALLS:
-        message = f"functions are called at more than {MOST_CALLS} places, each call inside another"
-        desk.error("TOO_LARGE", message, at, "call fewer functions from functions")
+    calls = len(desk.uses.calls)
+    if calls > MOST_CALLS:
+        if calls == MOST_CALLS + 1:
+            message = f"functions are called at more than {MOST_CALLS} places, call within call"
+            desk.refuse_call("TOO_LARGE", message, at, "call fewer functions from functions")
         return None
     given = fields.value.get("with")
     arguments = None
@@ -289,6 +295,9 @@ def _read_call(
         arguments = desk.template(given, join(fields.at, "with"), DEFINITION)
     inner = desk.within_function(name)
     task = _task(name, desk.uses.functions[name], join(at, name), inner, DIRECTIVES)
+    for problem in inner.findings.problems:
+        if problem.code == "TOO_DEEP":  # the one thing that depends on where it is called
+            desk.refuse_call(problem.code, problem.message, at, problem.hint)
     return Function(**base, arguments=arguments, tasks=() if task is None else (task,))
 
 
@@ -301,9 +310,12 @@ def check_function(name: str, desk: Desk) -> None:
 _READERS: dict[str, Callable[[Fields, dict[str, Any], Desk, tuple[str, ...]], Task | None]] = {
     "call": _read_call,
     "do": _read_do,
+    "emit": read_emit,
     "for": _read_for,
     "fork": _read_fork,
+    "listen": _read_listen,
     "raise": _read_raise,
+    "run": read_run,
     "set": _read_set,
     "switch": _read_switch,
     "try": _read_try,

@@ -31,11 +31,12 @@ from weft.kernel.flow import Place, Way, children, read_origin, split_place
 from weft.kernel.ids import derive
 from weft.kernel.json import decode
 from weft.kernel.messages import Token, item_frame
+from weft.languages.serverless.faults import timed_out
 from weft.languages.serverless.model import Workflow
 from weft.languages.serverless.sight import scoped
 from weft.languages.serverless.state import Action, Frame, Keeper, State
 from weft.languages.serverless.stops import Attempt, Limit, Spread
-from weft.languages.serverless.walk import ATTEMPTED, LIMITED, timed_out
+from weft.languages.serverless.walk import ATTEMPTED, LIMITED
 
 Inside = tuple[State, str]
 """Where a path begins inside a scope, and the pointer of the task it begins at."""

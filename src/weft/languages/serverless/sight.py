@@ -7,7 +7,7 @@ from typing import Any
 
 from weft import __version__
 from weft.kernel.moment import to_iso
-from weft.languages.serverless.model import For, Task, Try, Workflow
+from weft.languages.serverless.model import For, Foreach, Listen, Task, Try, Workflow
 from weft.languages.serverless.state import Frame, State
 
 _RUNTIME = {"name": "weft", "version": __version__, "metadata": {}}
@@ -49,7 +49,7 @@ class Sight(Mapping[str, Any]):
             case "input" if self._frame is not None:
                 return self._frame.given
             case "task":
-                return self._describe_task()
+                return self._extended() or described(self._task, self._frame, self._made())
             case "workflow":
                 return self._describe_workflow()
             case "runtime":
@@ -57,16 +57,17 @@ class Sight(Mapping[str, Any]):
             case _:
                 return self._scoped(name)
 
-    def _describe_task(self) -> dict[str, Any]:
-        frame, task = self._frame, self._task
-        return {
-            "name": task.name,
-            "reference": task.at,
-            "definition": task.definition,
-            "input": frame.raw if frame else None,
-            "output": self._extra.get("raw_output"),
-            "startedAt": moment(frame.began if frame else self._run.now_ms),
-        }
+    def _made(self) -> dict[str, Any]:
+        """Return what is known of the task at hand beyond its frame."""
+        began = self._frame.began if self._frame else self._run.now_ms
+        return {"output": self._extra.get("raw_output"), "startedAt": moment(began)}
+
+    def _extended(self) -> Any:
+        """Return the task that is being extended here; None when none is."""
+        try:
+            return self._scoped("task")
+        except KeyError:
+            return None
 
     def _describe_workflow(self) -> dict[str, Any]:
         return {
@@ -93,12 +94,36 @@ class Sight(Mapping[str, Any]):
 
 def named_by(frame: Frame, task: Task | None) -> Iterator[tuple[str, Any]]:
     """Yield the variables that a frame gives to the tasks inside it."""
+    if frame.phase in ("before", "after") and task is not None:
+        output = frame.error if frame.phase == "after" else None
+        yield "task", {**task.definition, **described(task, frame, {"output": output})}
+        return
     match task:
         case For(each=each, index=index) if frame.items:
             yield each, frame.items[frame.index]
             yield index, frame.index
+        case Listen(foreach=Foreach(item=item, index=index)) if (
+            frame.memo and "event" in frame.memo
+        ):
+            yield item, frame.memo["event"]
+            yield index, frame.index
         case Try(catch=catch) if frame.phase == "catch":
             yield catch.name, frame.error
+
+
+def described(
+    task: Task, frame: Frame | None, more: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a task as expressions see it."""
+    return {
+        "name": task.name,
+        "reference": task.at,
+        "definition": task.definition,
+        "input": frame.raw if frame else None,
+        "output": None,
+        "startedAt": moment(frame.began) if frame else None,
+        **(more or {}),
+    }
 
 
 def scoped(state: State, workflow: Workflow) -> dict[str, Any]:

@@ -17,7 +17,10 @@ from msgspec import Raw
 from weft.kernel.context import Context, Payload, Ref
 from weft.kernel.json import encode
 
-Kind = Literal["begin", "enter", "complete", "after", "listed", "attempt", "raise", "end"]
+Kind = (
+    Literal["begin", "enter", "complete", "after", "listed", "attempt", "raise", "end"]
+    | Literal["hear", "heard", "await"]
+)
 """What is to be done:
 
     begin      the run starts
@@ -28,6 +31,9 @@ Kind = Literal["begin", "enter", "complete", "after", "listed", "attempt", "rais
     attempt    the tasks of the try of the top frame begin, again or for the first time
     raise      the error `value` goes up from the top frame
     end        the workflow ends with `value`
+    hear       the listen of the top frame looks at the next event
+    heard      the event `value` came to the listen of the top frame
+    await      what the task of the top frame has started will tell its end at the address `value`
 """
 
 
@@ -54,11 +60,17 @@ class Frame(msgspec.Struct):
     items: Any = None
     """Of a loop: all of them."""
     phase: str = ""
-    """Of a try: "catch" while it handles an error, "attempt" where the tasks of one attempt are."""
+    """Of a try: "catch" while it handles an error, "attempt" where the tasks of one attempt are.
+    Of any task: "before" and "after" while its extensions run; `index` is then which of them, and
+    `error` what the task came to."""
     error: Any = None
     attempt: int = 0
     """Of a try: how often it was tried again, and since when it is trying."""
     since: int = 0
+    then: str = ""
+    """Of a task whose extensions run after it: where it leads, when it was decided inside it."""
+    memo: Any = None
+    """Of a listen: which filters are met, what events agree in, and the event at hand."""
 
 
 class State(msgspec.Struct):
@@ -124,8 +136,8 @@ class Keeper:
         return writer.finish(written)
 
 
-_PLAIN = ("at", "began", "index", "phase", "attempt", "since")
-_VALUES = ("raw", "given", "items", "error")
+_PLAIN = ("at", "began", "index", "phase", "attempt", "since", "then")
+_VALUES = ("raw", "given", "items", "error", "memo")
 
 
 def _read_frame(written: dict[str, Any], view: Mapping[str, Any]) -> Frame:

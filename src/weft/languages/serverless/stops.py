@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.languages.serverless.faults import Fault
-from weft.languages.serverless.model import Call, Fork, Task, Try
+from weft.languages.serverless.model import Call, Fork, Listen, Task, Try
 from weft.languages.serverless.state import Action
 
 
@@ -41,6 +41,28 @@ class Sleep:
     jitter_ms: int = 0
     fault: Fault | None = None
     """What is tried again; None when it is a wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """The workflow begins, and says what it listens to before its first task."""
+
+    then: Go
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Wait until the listen on top has an event."""
+
+    task: Listen
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Wait for the end of another run, which will be told at an address."""
+
+    at: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +111,6 @@ class Faulted:
     fault: Fault
 
 
-Stop = Go | Act | Sleep | Spread | Limit | Attempt | Done | Escape | Faulted
+Stop = (
+    Go | Act | Sleep | Subscribe | Hear | Await | Spread | Limit | Attempt | Done | Escape | Faulted
+)

@@ -11,32 +11,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from weft.errors import ExpressionError
-from weft.languages.serverless import catching
-from weft.languages.serverless.durations import duration_ms
-from weft.languages.serverless.faults import Fault, FaultError, read_fault, standard
+from weft.languages.serverless import catching, extending, listening
+from weft.languages.serverless.evaluating import Evaluator
+from weft.languages.serverless.faults import (
+    Fault,
+    FaultError,
+    raised,
+    read_fault,
+    standard,
+    timed_out,
+)
 from weft.languages.serverless.model import (
     Call,
     Do,
-    Duration,
     For,
     Fork,
     Function,
+    Listen,
     Raise,
     Root,
     Set,
-    Shaping,
     Switch,
     Task,
     Try,
     Wait,
     lists_of,
 )
-from weft.languages.serverless.sight import Run, Sight
+from weft.languages.serverless.sight import Run
 from weft.languages.serverless.state import Action, Frame, State
 from weft.languages.serverless.stops import (
     Act,
     Attempt,
+    Await,
     Done,
     Escape,
     Faulted,
@@ -45,8 +51,9 @@ from weft.languages.serverless.stops import (
     Sleep,
     Spread,
     Stop,
+    Subscribe,
 )
-from weft.languages.serverless.values import Expression, Given, Template
+from weft.languages.serverless.values import Given
 
 TASKS = 500
 """How many tasks one message enters at most."""
@@ -55,6 +62,10 @@ ATTEMPTED = "/catch/retry/limit/attempt"
 """Below a task's pointer: the scope that its time limit, or that of an attempt, makes."""
 
 Next = Action | Stop
+_ALONE = Call | Fork | Listen
+"""What needs a message of its own, after something outside was done."""
+_LASTING = Do | For | Fork | Function | Listen | Try
+"""What a time limit makes a scope of."""
 
 
 @dataclass(slots=True)
@@ -66,13 +77,12 @@ class Visit:
     times: int = 1
 
 
-class Walk:
+class Walk(Evaluator):
     """One path through the tree, from one stop to the next."""
 
     def __init__(self, run: Run, state: State, scope: str) -> None:
         """`scope` names the scope that the path is in; "" is the run itself."""
-        self.run = run
-        self.state = state
+        super().__init__(run, state)
         self.scope = scope
         self.visits: dict[str, Visit] = {}
         self.acted = False
@@ -106,6 +116,12 @@ class Walk:
                 return self._raise(read_fault(action.value))
             case "end":
                 return self._end(action.value)
+            case "await":
+                return Await(action.at, action.value)
+            case "hear":
+                return listening.on(self, self._listen())
+            case "heard":
+                return listening.heard(self, self._listen(), action.value)
             case _:
                 assert_never(action.kind)
 
@@ -113,21 +129,23 @@ class Walk:
 
     def _begin(self) -> Next:
         root, given = self.task(""), self.state.given
-        self._validate(root.input, given, "/input", "the workflow's input")
-        data = self._render(root.input.template, self.given(root, None, given), "/input", given)
+        self.validate(root.input, given, "/input", "the workflow's input")
+        data = self.render(root.input.template, self.given(root, None, given), "/input", given)
         limit_ms = None
         if root.timeout is not None:
             limit_ms = self.duration(root.timeout, self.given(root, None, given), "/timeout")
         self.state.frames.append(Frame("", given, data, self.run.now_ms))
         first = Action("enter", data, self._first(root))
+        if self.run.workflow.listens:
+            return Subscribe(Go(first, limit_ms))
         return first if limit_ms is None else Go(first, limit_ms)
 
     def _enter(self, action: Action) -> Next:
         task, raw = self.task(action.at), action.value
-        limited = task.timeout is not None and isinstance(task, Do | For | Fork | Function | Try)
+        limited = task.timeout is not None and isinstance(task, _LASTING)
         if limited and not self.state.frames and self.scope == task.at + LIMITED:
             limited = False  # it is what this scope is about
-        alone = limited or isinstance(task, Call | Fork)
+        alone = limited or isinstance(task, _ALONE)
         if self._entered >= TASKS or (alone and self.acted):
             return Go(action)
         self._entered += 1
@@ -139,27 +157,27 @@ class Walk:
             task.condition, self.given(task, frame, raw), task.at
         ):
             return self._after(task, raw, "continue")
-        self._validate(task.input, raw, task.at, "the input")
-        frame.given = self._render(task.input.template, self.given(task, frame, raw), task.at, raw)
+        self.validate(task.input, raw, task.at, "the input")
+        frame.given = self.render(task.input.template, self.given(task, frame, raw), task.at, raw)
         self.state.frames.append(frame)
-        return self._perform(task, frame)
+        return extending.before(self, task, frame, 0) or self._perform(task, frame)
 
     def _perform(self, task: Task, frame: Frame) -> Next:
         given = self.given(task, frame, frame.given)
         match task:
             case Set(value=value):
-                return self.complete(self._render(value, given, task.at))
+                return self.complete(self.render(value, given, task.at))
             case Do():
                 return Action("enter", frame.given, self._first(task))
             case For():
                 return self._loop(task, frame)
             case Function(arguments=arguments):
-                data = self._render(arguments, given, task.at, frame.given)
+                data = self.render(arguments, given, task.at, frame.given)
                 return Action("enter", data, self._first(task))
             case Switch():
                 return self.complete(frame.given, self._choose(task, given))
             case Raise(error=error):
-                raise FaultError(_raised(self._render(error, given, task.at), task.at))
+                raise FaultError(raised(self.render(error, given, task.at), task.at))
             case Try():
                 frame.since = self.run.now_ms
                 return Action("attempt")
@@ -167,6 +185,8 @@ class Walk:
                 return self._wait(task, given)
             case Fork():
                 return Spread(task)
+            case Listen():
+                return listening.begin(task, frame)
             case Call():
                 return self._call(task, given)
             case _:
@@ -174,7 +194,7 @@ class Walk:
 
     def _loop(self, task: For, frame: Frame) -> Next:
         given = self.given(task, frame, frame.given)
-        items = self._evaluate(task.items, given, task.at)
+        items = self.evaluate(task.items, given, task.at)
         if not isinstance(items, list):
             detail = f"for.in must be an array, but {task.items.text!r} is not"
             raise FaultError(standard("expression", detail, task.at))
@@ -221,7 +241,7 @@ class Walk:
                 return task.arguments.render(Given(given.data, variables, given.now_ms))
 
             return Act(task, late, timeout_s)
-        return Act(task, self._render(task.arguments, given, task.at), timeout_s)
+        return Act(task, self.render(task.arguments, given, task.at), timeout_s)
 
     def _attempt(self) -> Next:
         """Begin, or begin again, the tasks of the try on top."""
@@ -243,21 +263,30 @@ class Walk:
         """The task on top came to `raw`: shape it, export from it, and leave the task."""
         frame = self.state.frames[-1]
         task = self.task(frame.at)
-        output = self._render(
+        if frame.phase not in ("after", extending.LEFT):
+            added = extending.after(self, task, frame, raw, then, 0)
+            if added is not None:
+                if isinstance(task, Call):
+                    self._note(task.at, Visit(raw))
+                return added
+        output = self.render(
             task.output.template, self.given(task, frame, raw, raw_output=raw), task.at, raw
         )
-        self._validate(task.output, output, task.at, "the output")
+        self.validate(task.output, output, task.at, "the output")
         if task.export.template is not None:
             seen = self.given(task, frame, output, raw_output=raw, output=output)
-            context = self._render(task.export.template, seen, task.at)
-            self._validate(task.export, context, task.at, "what is exported")
+            context = self.render(task.export.template, seen, task.at)
+            self.validate(task.export, context, task.at, "what is exported")
             self.state.context = context
         elif task.export.schema is not None:
-            self._validate(task.export, self.state.context, task.at, "the context")
+            self.validate(task.export, self.state.context, task.at, "the context")
         self.state.frames.pop()
         # Of an activity it is told what came of it, before it was shaped: a run whose state was
         # lost is walked again from that.
-        self._note(task.at, Visit(raw if isinstance(task, Call) else output))
+        if not isinstance(task, Call):
+            self._note(task.at, Visit(output))
+        elif frame.phase not in ("after", extending.LEFT):  # told before; never called
+            self._note(task.at, Visit(raw))
         return self._after(task, output, then)
 
     def _after(self, task: Task, output: Any, then: str | None = None) -> Next:
@@ -270,17 +299,25 @@ class Walk:
             following = self.run.workflow.following.get(task.at)
             return Action("enter", output, following) if following else self._listed(output)
         if then == "exit":
-            return self._listed(output)
+            top = self.state.frames[-1]
+            if top.phase != "before":
+                return self._listed(output)
+            top.phase = extending.LEFT  # an extension stands in for the task
+            return self.complete(output)
         return Action("enter", output, self.run.workflow.beside[task.at][then])
 
     def _listed(self, output: Any) -> Next:
         """The tasks inside the task on top are done."""
         frame = self.state.frames[-1]
+        if frame.phase in ("before", "after"):
+            return self._go_on_extending(frame)
         match self.task(frame.at):
             case Root():
                 return self._finish(output)
             case For() as task:
                 return self._iterate(task, frame, output)
+            case Listen() as task:
+                return listening.handled(self, task, output)
             case Try(catch=catch) if frame.phase == "catch":
                 return self.complete(output, catch.then)
             case Try() if frame.phase == "attempt":
@@ -289,6 +326,16 @@ class Walk:
             case _:
                 return self.complete(output)
 
+    def _go_on_extending(self, frame: Frame) -> Next:
+        task, number = self.task(frame.at), frame.index + 1
+        if frame.phase == "before":
+            if self.acted and isinstance(task, _ALONE):
+                return Go(Action("listed", None, task.at))
+            return extending.before(self, task, frame, number) or self._perform(task, frame)
+        raw, then = frame.error, frame.then or None
+        added = extending.after(self, task, frame, raw, then, number)
+        return added or self.complete(raw, then)
+
     def _end(self, output: Any) -> Next:
         self.state.frames.clear()
         return Escape(Action("end", output)) if self.scope else self._finish(output)
@@ -296,10 +343,10 @@ class Walk:
     def _finish(self, output: Any) -> Next:
         self.state.frames.clear()
         root = self.task("")
-        shaped = self._render(
+        shaped = self.render(
             root.output.template, self.given(root, None, output), "/output", output
         )
-        self._validate(root.output, shaped, "/output", "the workflow's output")
+        self.validate(root.output, shaped, "/output", "the workflow's output")
         return Done(shaped)
 
     def _raise(self, fault: Fault) -> Next:
@@ -322,75 +369,17 @@ class Walk:
             frames.pop()
         return Escape(Action("raise", fault.value())) if self.scope else Faulted(fault)
 
-    # -- expressions ---------------------------------------------------------------------------
-
-    def task(self, at: str) -> Task:
-        """Return the task with a pointer."""
-        return self.run.workflow.tasks[at]
+    def _listen(self) -> Listen:
+        task = self.task(self.state.frames[-1].at)
+        if not isinstance(task, Listen):
+            raise TypeError(f"{task.at} is not a listen")
+        return task
 
     def _first(self, task: Task) -> str:
         return lists_of(task)[0][0].at
-
-    def given(self, task: Task, frame: Frame | None, data: Any, **extra: Any) -> Given:
-        """Return what an expression of `task` works on."""
-        return Given(data, Sight(self.run, self.state, task, frame, extra), self.run.now_ms)
-
-    def holds(self, expression: Expression, given: Given, at: str) -> bool:
-        """Return whether a condition is true; a condition that fails is an error."""
-        try:
-            return expression.holds(given)
-        except ExpressionError as problem:
-            raise FaultError(standard("expression", str(problem), at)) from None
-
-    def duration(self, duration: Duration, given: Given, at: str) -> int:
-        """Return a duration in milliseconds."""
-        if duration.fixed_ms is not None:
-            return duration.fixed_ms
-        value = self._render(duration.template, given, at)
-        try:
-            return duration_ms(value)
-        except ValueError as problem:
-            detail = f"this is not a duration: {problem}"
-            raise FaultError(standard("expression", detail, at)) from None
-
-    def _evaluate(self, expression: Expression, given: Given, at: str) -> Any:
-        try:
-            return expression.evaluate(given)
-        except ExpressionError as problem:
-            raise FaultError(standard("expression", str(problem), at)) from None
-
-    def _render(self, template: Template | None, given: Given, at: str, default: Any = None) -> Any:
-        if template is None:
-            return default
-        try:
-            return template.render(given)
-        except ExpressionError as problem:
-            raise FaultError(standard("expression", str(problem), at)) from None
-
-    def _validate(self, shaping: Shaping, value: Any, at: str, what: str) -> None:
-        complaint = shaping.schema.complaint(value) if shaping.schema is not None else ""
-        if complaint:
-            detail = f"{what} does not match its schema: {complaint}"
-            raise FaultError(standard("validation", detail, at))
 
     def _note(self, at: str, visit: Visit) -> None:
         before = self.visits.get(at)
         if before is not None:
             visit.times += before.times
         self.visits[at] = visit
-
-
-def timed_out(at: str, limit_ms: int) -> Fault:
-    """Return the error of what took too long."""
-    return standard("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
-
-
-def _raised(value: dict[str, Any], at: str) -> Fault:
-    status = value.get("status")
-    if isinstance(status, str) and status.isdecimal() and len(status) <= 3:
-        status = int(status)
-    if isinstance(status, bool) or not isinstance(status, int):
-        detail = f"the error to raise has the status {str(status)[:40]!r}, which is no number"
-        return standard("expression", detail, at)
-    texts = {name: str(value.get(name) or "") for name in ("type", "title", "detail")}
-    return Fault(status=status, instance=str(value.get("instance") or at), **texts)

@@ -19,6 +19,8 @@ _LOOKS: dict[str, Look] = {
     "aggregator": "aggregator",
     "merge": "merge",
     "wait": "wait",
+    "wait_for_signal": "wait",
+    "approval": "wait",
     "transform": "value",
     "log": "value",
     "noop": "value",
@@ -45,6 +47,9 @@ def _answers(node: NodeDocument) -> Iterator[tuple[str, str]]:
     if node.type == "conditional":
         yield from _named(parameters.get("true_edge_id"), "true")
         yield from _named(parameters.get("false_edge_id"), "false")
+    elif node.type in ("wait_for_signal", "approval"):
+        for word in ("approved", "rejected", "expired"):
+            yield from _named(parameters.get(f"{word}_edge_id"), word)
     elif node.type == "switch":
         cases: Any = parameters.get("cases")
         for index, case in enumerate(cases if isinstance(cases, list) else ()):

@@ -1,0 +1,196 @@
+"""Waiting for events: which of them a listen takes, and what becomes of each.
+
+An event is looked at once. What the listen does not want is gone for it; what it wants is taken, in
+the order events came, and with `foreach` each is handled before the next is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from weft.errors import ExpressionError
+from weft.kernel.json import encode
+from weft.languages.serverless.faults import FaultError, standard
+from weft.languages.serverless.model import (
+    Attribute,
+    EventFilter,
+    Listen,
+    Shaping,
+    Task,
+    Wanted,
+)
+from weft.languages.serverless.sight import Run
+from weft.languages.serverless.state import Action, Frame, State
+from weft.languages.serverless.stops import Go, Hear, Stop
+from weft.languages.serverless.values import Expression, Given
+
+Event = dict[str, Any]
+Next = Action | Stop
+
+
+class Walk(Protocol):
+    """The walk that has come to a listen, as far as it is needed here."""
+
+    acted: bool
+    state: State
+
+    @property
+    def run(self) -> Run:
+        """The run it is part of."""
+        ...
+
+    def given(self, task: Task, frame: Frame | None, data: Any, **extra: Any) -> Given:
+        """Return what an expression of `task` works on."""
+        ...
+
+    def holds(self, expression: Expression, given: Given, at: str) -> bool:
+        """Return whether a condition is true."""
+        ...
+
+    def complete(self, raw: Any, then: str | None = None) -> Next:
+        """The task on top came to `raw`."""
+        ...
+
+
+def begin(task: Listen, frame: Frame) -> Hear:
+    """Begin to listen."""
+    frame.items, frame.memo = [], {"met": [], "until": [], "keys": {}}
+    return Hear(task)
+
+
+def on(walk: Walk, task: Listen) -> Next:
+    """Look at the next event."""
+    return Go(Action("hear", None, task.at)) if walk.acted else Hear(task)
+
+
+def heard(walk: Walk, task: Listen, event: Event) -> Next:
+    """An event came: take it, or leave it."""
+    frame = walk.state.frames[-1]
+    memo = frame.memo
+    until = task.wanted.until
+    looking = _Look(walk, task, frame, event)
+    if isinstance(until, Wanted):
+        met = looking.meets(until, memo["until"])
+        if met is not None:
+            frame.memo = {**memo, "until": met, "keys": looking.keys}
+            return walk.complete(frame.items) if _enough(until, met) else on(walk, task)
+    met = looking.meets(task.wanted, memo["met"])
+    if met is None:
+        return on(walk, task)
+    value = _read(event, task.read)
+    frame.index = len(frame.items)
+    frame.memo = {**memo, "met": met, "keys": looking.keys}
+    if task.foreach is None or not task.foreach.tasks:
+        return handled(walk, task, value, value)
+    frame.memo["event"] = value
+    return Action("enter", value, task.foreach.tasks[0].at)
+
+
+def handled(walk: Walk, task: Listen, output: Any, event: Any = None) -> Next:
+    """The tasks for one event came to `output`: keep it, and go on listening if that is due."""
+    frame = walk.state.frames[-1]
+    if task.foreach is not None:
+        frame.memo = {"event": event, **frame.memo}
+        raw = output
+        output = _shaped(walk, task, task.foreach.output, frame, raw, {"raw_output": raw})
+        exported = {"raw_output": raw, "output": output}
+        if task.foreach.export.template is not None:
+            walk.state.context = _shaped(walk, task, task.foreach.export, frame, output, exported)
+    frame.items = [*frame.items, output]
+    frame.memo = {name: one for name, one in frame.memo.items() if name != "event"}
+    wanted = task.wanted
+    if isinstance(wanted.until, Expression):
+        over = walk.holds(wanted.until, walk.given(task, frame, frame.items), task.at)
+    else:
+        over = wanted.until is None and _enough(wanted, frame.memo["met"])
+    return walk.complete(frame.items) if over else on(walk, task)
+
+
+def _enough(wanted: Wanted, met: list[int]) -> bool:
+    return len(met) >= (len(wanted.filters) if wanted.each else 1)
+
+
+def _read(event: Event, form: str) -> Any:
+    if form == "envelope":
+        return event
+    data = event.get("data", event.get("data_base64"))
+    if form == "raw" and not isinstance(data, str):
+        return bytes(encode(data)).decode()
+    return data
+
+
+def _shaped(
+    walk: Walk, task: Listen, shaping: Shaping, frame: Frame, data: Any, extra: dict[str, Any]
+) -> Any:
+    if shaping.template is not None:
+        try:
+            data = shaping.template.render(walk.given(task, frame, data, **extra))
+        except ExpressionError as problem:
+            raise FaultError(standard("expression", str(problem), task.at)) from None
+    complaint = shaping.schema.complaint(data) if shaping.schema is not None else ""
+    if complaint:
+        detail = f"what foreach made does not match its schema: {complaint}"
+        raise FaultError(standard("validation", detail, task.at))
+    return data
+
+
+class _Look:
+    """One event, held against filters. `keys`: what correlated events have agreed in so far."""
+
+    def __init__(self, walk: Walk, task: Listen, frame: Frame, event: Event) -> None:
+        self._walk = walk
+        self._task = task
+        self._frame = frame
+        self._event = event
+        self.keys: dict[str, Any] = frame.memo["keys"]
+
+    def meets(self, wanted: Wanted, met: list[int]) -> list[int] | None:
+        """Return which filters are met now that the event is there; None: it meets none."""
+        if not wanted.filters:
+            return [0]
+        for index, one in enumerate(wanted.filters):
+            if wanted.each and index in met:
+                continue
+            keys = self._passes(one)
+            if keys is not None:
+                self.keys = keys
+                return [*met, index] if wanted.each else [0]
+        return None
+
+    def _passes(self, wanted: EventFilter) -> dict[str, Any] | None:
+        """Return what correlated events agree in, this one included; None: it does not pass."""
+        try:
+            if not all(self._fits(one) for one in wanted.attributes):
+                return None
+            keys = self.keys
+            for one in wanted.correlations:
+                found = one.value.evaluate(self._given(self._event))
+                if found is None:
+                    return None
+                expected = keys.get(one.name, found)
+                if one.expected is not None:
+                    expected = one.expected.render(self._given(self._frame.given))
+                if expected != found:
+                    return None
+                keys = {**keys, one.name: found}
+        except ExpressionError:
+            return None  # somebody else's event is no mistake of this workflow
+        return keys
+
+    def _fits(self, wanted: Attribute) -> bool:
+        event = self._event
+        found = event.get(wanted.name)
+        subject = found if wanted.name == "data" else event
+        value = wanted.value.render(self._given(subject))
+        if isinstance(value, bool) and not wanted.value.static:
+            return value
+        if value == found:
+            return True
+        return (
+            wanted.pattern is not None
+            and isinstance(found, str)
+            and wanted.pattern.holds(self._given(found))
+        )
+
+    def _given(self, data: Any) -> Given:
+        return self._walk.given(self._task, self._frame, data)

@@ -1,0 +1,130 @@
+"""Reading calls of services with a protocol of their own: gRPC, A2A, MCP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.languages.graph.fields import Fields
+from weft.languages.graph.findings import join, kind_of, quote, suggest
+from weft.languages.serverless.arguments import Arguments
+from weft.languages.serverless.desk import Desk
+from weft.languages.serverless.model import Task
+from weft.languages.serverless.values import expression_in
+
+_A2A = (
+    "message/send",
+    "message/stream",
+    "tasks/get",
+    "tasks/list",
+    "tasks/cancel",
+    "tasks/resubscribe",
+    "tasks/pushNotificationConfig/set",
+    "tasks/pushNotificationConfig/get",
+    "tasks/pushNotificationConfig/list",
+    "tasks/pushNotificationConfig/delete",
+    "agent/getAuthenticatedExtendedCard",
+)
+_MCP = (
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+)
+
+
+def read_grpc(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
+    """Return a call of a method of a gRPC service."""
+    fields.reject_unknown(("proto", "service", "method", "arguments", "authentication"))
+    fields.text("method", required="name the method")
+    _parameters(fields, "arguments", desk)
+    arguments = Arguments(desk, fields.at, dict(fields.value))
+    arguments.value["proto"] = arguments.resource(fields, "proto")
+    given = fields.mapping("service")
+    service = fields.inside("service", given)
+    service.reject_unknown(("name", "host", "port", "authentication"))
+    service.text("name", required="name the service as the .proto file does")
+    service.text("host", required="write the name of the host")
+    if not isinstance(given.get("port"), str):
+        service.number("port", 1, 65535, whole=True)
+    inside = {name: one for name, one in given.items() if name != "authentication"}
+    arguments.value["service"] = inside
+    for owner in (service, fields):
+        policy = owner.value.get("authentication")
+        if policy is not None:
+            at = join(owner.at, "authentication")
+            arguments.value["authentication"] = arguments.policy(policy, at, "/authentication")
+            break
+    return arguments.call(base, "grpc")
+
+
+def read_a2a(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
+    """Return a call over A2A."""
+    fields.reject_unknown(("method", "agentCard", "server", "parameters"))
+    _method(fields, _A2A, desk)
+    _parameters(fields, "parameters", desk)
+    arguments = Arguments(desk, fields.at, dict(fields.value))
+    known = [name for name in ("agentCard", "server") if fields.value.get(name) is not None]
+    if len(known) != 1:
+        what = "both an agentCard and a server" if known else "neither an agentCard nor a server"
+        desk.error("BAD_FIELD", f"{fields.owner} has {what}", fields.at, "write one of them")
+    if "agentCard" in known:
+        arguments.value["agentCard"] = arguments.resource(fields, "agentCard")
+    if "server" in known:
+        at = join(fields.at, "server")
+        arguments.value["server"] = arguments.endpoint(fields.value["server"], at, "/server")
+    return arguments.call(base, "a2a")
+
+
+def read_mcp(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
+    """Return a call of a server of the Model Context Protocol."""
+    known = ("protocolVersion", "method", "parameters", "timeout", "transport", "client")
+    fields.reject_unknown(known)
+    _method(fields, _MCP, desk)
+    fields.text("protocolVersion")
+    _parameters(fields, "parameters", desk)
+    if fields.value.get("timeout") is not None:
+        hint = "write it as `timeout` of the task itself"
+        desk.unsupported("`with.timeout` of call: mcp", join(fields.at, "timeout"), hint)
+    client = fields.inside("client", fields.mapping("client"))
+    client.reject_unknown(("name", "version", "description"))
+    if fields.value.get("client") is not None:
+        for name in ("name", "version"):
+            client.text(name, required=f"write the client's {name}")
+    transport = fields.inside("transport", fields.mapping("transport"))
+    transport.reject_unknown(("http", "stdio", "options"))
+    arguments = Arguments(desk, fields.at, dict(fields.value))
+    arguments.value.pop("transport", None)
+    if "stdio" in transport.value:
+        hint = "start the server with its HTTP transport, and use `http`"
+        desk.unsupported("the transport stdio", join(transport.at, "stdio"), hint)
+    elif not isinstance(transport.value.get("http"), dict):
+        hint = "write transport: {http: {endpoint: URL}}"
+        desk.error("MISSING_FIELD", f"{fields.owner} has no transport", fields.at, hint)
+    else:
+        http = transport.inside("http", transport.value["http"])
+        http.reject_unknown(("endpoint", "headers"))
+        at = join(http.at, "endpoint")
+        arguments.value["server"] = arguments.endpoint(http.value.get("endpoint"), at, "/server")
+        if http.value.get("headers") is not None:
+            _parameters(http, "headers", desk)
+            arguments.moved("/headers", join(http.at, "headers"))
+            arguments.value["headers"] = http.value["headers"]
+    return arguments.call(base, "mcp")
+
+
+def _method(fields: Fields, known: tuple[str, ...], desk: Desk) -> None:
+    method = fields.text("method", required=f"one of: {', '.join(known)}")
+    if method is None or method in known or expression_in(method) is not None:
+        return
+    hint = suggest(method, known) or f"one of: {', '.join(known)}"
+    desk.error("BAD_FIELD", f"there is no method {quote(method)}", join(fields.at, "method"), hint)
+
+
+def _parameters(fields: Fields, name: str, desk: Desk) -> None:
+    one = fields.value.get(name)
+    if one is not None and not isinstance(one, dict | str):
+        message = f"{name} must be a mapping or an expression, not {kind_of(one)}"
+        desk.error("BAD_FIELD", message, join(fields.at, name))
