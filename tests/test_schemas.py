@@ -91,7 +91,9 @@ async def said(tmp_path):
     ListeningJournal.heard = []
     lab.open_journal = ListeningJournal
     ended = await lab.run(EVERYTHING)
-    halted = await lab.run(workflow(TRIGGER, node("f", "fail", message="no"), "start -> f"))
+    says = node("say", "log", message="now")
+    fails = node("f", "fail", message="no")
+    halted = await lab.run(workflow(TRIGGER, says, fails, "start -> say -> f"))
     return [*ListeningJournal.heard, *ended.news, *halted.news]
 
 
@@ -137,6 +139,8 @@ def test_a_token_with_every_field_there_is_is_valid():
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         priority=1,
         generation=1,
+        root="the_first",
+        awaits="paid/7",
     )
     assert set(SCHEMAS["NodeExecutionMessage"]["properties"]) == set(
         json.loads(encode_message(full))

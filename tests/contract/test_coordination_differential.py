@@ -18,14 +18,19 @@ from kernel.builders import (
 )
 from support.coordinators import InMemory, InSqlite
 from weft.kernel.effects import (
+    Adjust,
+    Await,
     Begin,
     Close,
+    Deliver,
     DiscardMerge,
     DiscardSplit,
     ExpireMerge,
     Forget,
     Overdue,
+    Pause,
     Record,
+    Resolve,
     Restore,
     Skip,
     Supersede,
@@ -42,7 +47,13 @@ edges = st.sampled_from(["e1", "e2", "e3"])
 ways = st.sampled_from(["e1", "e2"])
 quotas = st.sampled_from([None, 1, 2])
 data = st.sampled_from([b"", b"one", b"two"])
+addresses = st.sampled_from(["a", "b/1"])
+signals = st.sampled_from(["s1", "s2", "s3"])
 EXPECTED = ("e1", "e2")
+
+
+def waiting(lineage, address, unit):
+    return Await(scope=scope_of(lineage), lineage=lineage, address=address, by=unit)
 
 
 def claims():
@@ -98,6 +109,16 @@ def questions():
         st.just(Begin()),
         st.builds(Restore, scope=scopes, token_id=names, outcome=data),
         st.just(Supersede()),
+        st.builds(Pause, on=st.booleans()),
+        st.builds(
+            Adjust,
+            split=splits,
+            window=st.integers(1, 3),
+            budget=st.sampled_from([None, 0, 1]),
+        ),
+        st.builds(waiting, lineages, addresses, names),
+        st.builds(Deliver, address=addresses, by=signals, content=data),
+        st.builds(Resolve, scope=scopes, address=addresses, unit=names, by=names),
     )
     return asked.map(lambda one: ("answer", one))
 

@@ -93,10 +93,14 @@ class Lab:
         self.ended: list[str] = []
 
     @asynccontextmanager
-    async def processes(self) -> AsyncIterator[None]:
-        """Run a worker, a scheduler and a master until the context is left."""
+    async def processes(self, *, families: bool = False) -> AsyncIterator[None]:
+        """Run a worker, a scheduler and a master until the context is left.
+
+        `families`: the master also tells runs how those ended that they have started.
+        """
         worker = self.cluster.worker()
-        master = Master(self.cluster.bus, self.folded, Quiet())
+        ended = self.cluster.family().ended if families else None
+        master = Master(self.cluster.bus, self.folded, Quiet(), ended=ended)
         async with self.running(worker.run(), self.cluster.scheduler().run(), master.run()):
             yield
         await worker.drain(5)
@@ -196,11 +200,17 @@ async def idle_laboratory(
 
 @asynccontextmanager
 async def laboratory(
-    rabbitmq: str, redis: str, postgres: str, queue_type: QueueType = "classic"
+    rabbitmq: str,
+    redis: str,
+    postgres: str,
+    queue_type: QueueType = "classic",
+    *,
+    families: bool = False,
+    **more: Any,
 ) -> AsyncIterator[Lab]:
     """Open a cluster with processes on it; when it is closed, no queue may hold a message."""
-    async with idle_laboratory(rabbitmq, redis, postgres, queue_type=queue_type) as lab:
-        async with lab.processes():
+    async with idle_laboratory(rabbitmq, redis, postgres, queue_type=queue_type, **more) as lab:
+        async with lab.processes(families=families):
             yield lab
             await until(lambda: _empty(rabbitmq))
         assert await lab.tidy(), await lab.keys()

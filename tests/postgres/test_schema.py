@@ -12,13 +12,27 @@ from weft.adapters.postgres.opening import open_store
 from weft.errors import StorageError
 
 TABLES = {
+    "account",
+    "api_token",
+    "audit",
+    "credential",
     "definition",
     "event",
     "execution",
+    "firing",
+    "listener",
+    "login",
     "migration",
     "node_run",
     "payload",
+    "run_signal",
+    "run_link",
+    "run_trigger",
     "start_key",
+    "run_control",
+    "flow_rule",
+    "flow_run",
+    "parked_run",
     "workflow",
     "workflow_version",
 }

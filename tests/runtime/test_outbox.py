@@ -59,7 +59,7 @@ async def test_a_status_that_is_not_taken_is_sent_until_it_is(monkeypatch):
 async def test_a_full_batch_does_not_wait():
     broker = Broker()
     box = Outbox(broker)
-    batch = [box.report(status(f"{number}")) for number in range(outbox.MOST)][0]
+    *_, batch = [box.report(status(f"{number}")) for number in range(outbox.MOST)]
     await batch.begun
 
     assert [outbox.MOST] == [len(one) for one in broker.taken]

@@ -94,8 +94,12 @@ class InRedis:
 def dumped(cells: MemoryCells) -> dict[tuple[str, str, str], Any]:
     """Return every cell, with tuples and lists made equal."""
     return {
-        (group, kind, field): list(value) if isinstance(value, tuple) else value
+        (group, kind, field): _listed(value)
         for group, kinds in cells._groups.items()
         for kind, fields in kinds.items()
         for field, value in fields.items()
     }
+
+
+def _listed(value: Any) -> Any:
+    return [*map(_listed, value)] if isinstance(value, tuple | list) else value

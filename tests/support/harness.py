@@ -25,6 +25,7 @@ from weft.ports.journal import Definition, NodeRun
 from weft.ports.outside import Http, HttpAnswer, HttpRequest, MailServer, OutsideError
 from weft.runtime.activities import Activities
 from weft.runtime.engine import Engine
+from weft.runtime.line_keeper import LineKeeper
 from weft.runtime.turn import News
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class NamedSecrets:
     def __init__(self) -> None:
         self.known: dict[str, dict[str, str]] = {}
 
-    async def resolve(self, name: str) -> Mapping[str, str]:
+    async def resolve(self, name: str, workflow_id: str) -> Mapping[str, str]:
         """Return the fields of a credential."""
         if name not in self.known:
             raise CredentialError(f"no credential {name!r}")
@@ -160,10 +161,22 @@ class Lab:
         """Serve the file until the context is left."""
         journal = self.open_journal(self.path)
         running: set[asyncio.Task[Any] | None] = set()
+
+        async def send(*given: Any) -> bool:
+            return await engine.send(*given)
+
         engine = Engine(
             journal,
             self._compiled,
-            CountedActivities(self.http, NoMail(), self.log, self.secrets, running),
+            CountedActivities(
+                self.http,
+                NoMail(),
+                self.log,
+                self.secrets,
+                running,
+                lines=LineKeeper(self.clock.now_ms),
+                **self.equipment(send),
+            ),
             self.clock,
             self.chance,
             self.log,
@@ -183,6 +196,10 @@ class Lab:
         finally:
             journal.close()
         assert [] == self.complaints
+
+    def equipment(self, send: Callable[..., Awaitable[bool]]) -> dict[str, Any]:
+        """Return what else activities are given; `send` sends tokens to runs."""
+        return {}
 
     def _complain(self, _: object, about: dict[str, Any]) -> None:
         self.complaints.append(f"{about['message']}: {about.get('exception')!r}")

@@ -67,6 +67,11 @@ class FixedChance:
         self._next += 1
         return f"run-{self._next}"
 
+    def publish_id(self) -> str:
+        """Return publish-1, publish-2 ..."""
+        self._next += 1
+        return f"publish-{self._next}"
+
     def dice(self) -> float:
         """Return the fixed fall."""
         return self.fall

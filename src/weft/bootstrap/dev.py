@@ -5,35 +5,59 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from weft import __version__
+from weft.adapters.access.signals import TableLinks, TableSignals
 from weft.adapters.embedded.archive import SqliteArchive
+from weft.adapters.embedded.controls import SqliteControls
+from weft.adapters.embedded.flow import SqliteFlow
+from weft.adapters.embedded.forgetting import SqliteForgetting
 from weft.adapters.embedded.registry import SqliteRegistry
+from weft.adapters.embedded.tables import SqliteTables
 from weft.adapters.embedded.threaded import Threaded
+from weft.adapters.embedded.triggers import SqliteTriggers
 from weft.adapters.host.clock import HostChance, HostClock
+from weft.adapters.host.http import HostHttp
+from weft.adapters.host.keys import KeyRing
+from weft.adapters.host.log import HostLog
+from weft.adapters.host.signer import HostSigner
+from weft.bootstrap.access import access_on
 from weft.bootstrap.documents import examine_document
 from weft.bootstrap.embedded import Settings, compile_source, open_engine
 from weft.bootstrap.explaining import explain_in_file
+from weft.bootstrap.steering import EmbeddedSteering, begin_embedded
 from weft.errors import InputError
+from weft.kernel.context import Payload
 from weft.kernel.json import decode
+from weft.kernel.messages import Token
 from weft.kernel.moment import to_iso
 from weft.kernel.program import Program
 from weft.nodes.catalogue import builtin
 from weft.ports.archive import Archive
 from weft.ports.clock import Chance, Clock
 from weft.ports.holding import Presence
-from weft.ports.journal import Definition, Execution
+from weft.ports.journal import Definition, Execution, Quarantined
 from weft.ports.node import Catalogue
+from weft.ports.signals import Links, SignalLog
+from weft.ports.signer import Signer
+from weft.ports.triggers import Triggers
 from weft.ports.workflows import Registry
 from weft.runtime.backend import Alarm, Aside, Backend, Examined, QueueState
+from weft.runtime.cancelling import cancel
 from weft.runtime.engine import Engine
 from weft.runtime.explaining import Explanation
 from weft.runtime.feed import Feed
+from weft.runtime.flowing import FlowControl
 from weft.runtime.refusals import ConflictError
+from weft.runtime.retention import Retention
+from weft.runtime.steering import PLAIN, How, Steering
+from weft.runtime.trigger_clock import TriggerClock
 from weft.runtime.turn import News
+from weft.runtime.warden import Warden
 
 
 class EmbeddedBackend:
@@ -48,15 +72,33 @@ class EmbeddedBackend:
         self._starting: dict[str, asyncio.Event] = {}
         self.archive: Archive = self._kept
         self.registry: Registry = SqliteRegistry(file)
+        self.triggers: Triggers = SqliteTriggers(file)
+        self._http = HostHttp()
+        self.access = access_on(SqliteTables(file), self._http, settings.key_file, makes_key=True)
+        self.signals: SignalLog = TableSignals(SqliteTables(file))
+        self.links: Links = TableLinks(SqliteTables(file))
+        self.signer: Signer = HostSigner(
+            KeyRing(os.environ, settings.key_file or settings.database.parent / "links.key"),
+            makes_key=True,
+        )
         self.catalogue = catalogue
         self.feed = Feed(self.archive)
         self.clock: Clock = HostClock()
         self.chance: Chance = HostChance()
         self._began_ms = self.clock.now_ms()
+        flow = SqliteFlow(file)
+        self._steering = EmbeddedSteering(settings.database, SqliteControls(file), flow, self.clock)
+        self.steering: Steering = self._steering
+        self.flow = FlowControl(flow, self.archive, self.clock, HostLog(), self._begin)
 
     def serve_with(self, engine: Engine) -> None:
         """Start runs on an engine from now on."""
         self._engine = engine
+        self._steering.serve_with(engine)
+
+    async def aclose(self) -> None:
+        """Close the connections that trying credentials made."""
+        await self._http.aclose()
 
     def observe(self, news: News) -> None:
         """A run has news that is committed."""
@@ -70,8 +112,13 @@ class EmbeddedBackend:
         """Return the program of a definition."""
         return compile_source(definition.source, self.catalogue)
 
-    async def start(self, definition: Definition, given: Any, execution_id: str) -> None:
-        """Start a run."""
+    async def start(
+        self, definition: Definition, given: Any, execution_id: str, how: How = PLAIN
+    ) -> None:
+        """Start a run, or park it."""
+        await self.flow.start(definition, given, execution_id, how)
+
+    async def _begin(self, definition: Definition, given: Any, execution_id: str, how: How) -> None:
         if self._engine is None:
             raise InputError("the engine is not running")
         earlier = self._starting.get(execution_id)
@@ -79,17 +126,19 @@ class EmbeddedBackend:
             await earlier.wait()
         self._starting[execution_id] = done = asyncio.Event()
         try:
-            await self._start(self._engine, definition, given, execution_id)
+            await self._start(self._engine, definition, given, execution_id, how)
         finally:
             done.set()
             self._starting.pop(execution_id, None)
 
     async def _start(
-        self, engine: Engine, definition: Definition, given: Any, execution_id: str
+        self, engine: Engine, definition: Definition, given: Any, execution_id: str, how: How
     ) -> None:
         program = await asyncio.to_thread(self.compile, definition)
         try:
-            await engine.start(program, definition.source, given, execution_id)
+            await begin_embedded(
+                engine, self.steering.controls, program, definition.source, given, execution_id, how
+            )
         except InputError as problem:
             if await self.archive.run(execution_id) is None:
                 raise
@@ -97,25 +146,34 @@ class EmbeddedBackend:
 
     async def cancel(self, run: Execution, reason: str) -> bool:
         """End a run as cancelled, and tell its running nodes."""
-        return self._engine is not None and await self._engine.cancel(run.execution_id, reason)
+        return await self.steering.cancel(run, reason)
+
+    async def send(self, run: Execution, token: Token, payloads: Sequence[Payload]) -> bool:
+        """Send a token to a run."""
+        return self._engine is not None and await self._engine.send(token, payloads)
 
     async def explain(self, execution_id: str) -> Explanation | None:
         """Return what a run waits for."""
+        run = await self.archive.run(execution_id)
+        if run is not None and run.status == "parked":
+            return await self.flow.explain(run)
         return await explain_in_file(execution_id, self._settings.database, self.catalogue)
 
     async def quarantine(self) -> list[Aside]:
         """Return the messages that were put aside."""
-        return [
-            Aside(
-                number=number,
-                at=to_iso(one.at_ms),
-                execution_id=one.execution_id,
-                node_id=_node_of(one.body),
-                reason=one.reason,
-                body=one.body,
-            )
-            for number, one in enumerate(await self._kept.aside(), 1)
-        ]
+        return [_aside(number, one) for number, one in enumerate(await self._kept.aside(), 1)]
+
+    async def release(self, numbers: Collection[int] | None, *, force: bool) -> list[Aside]:
+        """Refuse: here a run has ended for good when a message of it is put aside."""
+        raise ConflictError(
+            "the runs of these messages have ended, so they would be dropped:"
+            " start the runs again, and discard the messages",
+            "RUN_ENDED",
+        )
+
+    async def discard(self, numbers: Collection[int] | None) -> list[Aside]:
+        """Throw messages away."""
+        return [_aside(number, one) for number, one in await self._kept.drop_aside(numbers)]
 
     async def timers(self, limit: int) -> list[Alarm]:
         """Return the timers that are due first."""
@@ -146,6 +204,17 @@ class EmbeddedBackend:
         await self._kept.queued()
 
 
+def _aside(number: int, one: Quarantined) -> Aside:
+    return Aside(
+        number=number,
+        at=to_iso(one.at_ms),
+        execution_id=one.execution_id,
+        node_id=_node_of(one.body),
+        reason=one.reason,
+        body=one.body,
+    )
+
+
 def _node_of(body: bytes) -> str:
     try:
         return str(decode(body).get("current_node", ""))
@@ -154,10 +223,29 @@ def _node_of(body: bytes) -> str:
 
 
 @asynccontextmanager
+async def _forgetting(database: Path, keep_ms: int | None) -> AsyncIterator[None]:
+    """Drop runs that are too old until the context is left."""
+    if keep_ms is None:
+        yield
+        return
+    file = Threaded(database)
+    retention = Retention(SqliteForgetting(file), HostClock(), HostLog(), keep_ms)
+    dropping = asyncio.create_task(retention.run())
+    try:
+        yield
+    finally:
+        await cancel(dropping)
+        file.close()
+
+
+@asynccontextmanager
 async def open_embedded_backend(
-    settings: Settings, *, catalogue: Catalogue = builtin
+    settings: Settings, *, catalogue: Catalogue = builtin, keep_ms: int | None = None
 ) -> AsyncIterator[EmbeddedBackend]:
-    """Open an engine with an event log and everything the API needs; unfinished runs go on."""
+    """Open an engine with an event log and everything the API needs; unfinished runs go on.
+
+    Runs that ended longer ago than `keep_ms` are dropped, unless it is None.
+    """
     backend: EmbeddedBackend | None = None
 
     def observe(news: News) -> None:
@@ -171,8 +259,19 @@ async def open_embedded_backend(
             backend.serve_with(engine)
             for run in engine.unfinished():
                 engine.resume(run.execution_id)
-            yield backend
+            firing = asyncio.create_task(TriggerClock(backend, HostLog()).run())
+            warden = Warden(
+                backend.steering, backend.flow, backend.archive, backend.clock, HostLog()
+            )
+            guarding = asyncio.create_task(warden.run())
+            try:
+                async with _forgetting(settings.database, keep_ms):
+                    yield backend
+            finally:
+                await cancel(firing, guarding)
         finally:
+            if backend is not None:
+                await backend.aclose()
             file.close()
 
 

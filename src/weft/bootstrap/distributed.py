@@ -5,27 +5,36 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from weft import __version__
+from weft.adapters.access.credentials import TableCredentials
+from weft.adapters.access.listeners import TableListeners
+from weft.adapters.access.signals import TableSignals
 from weft.adapters.host.clock import HostChance, HostClock
+from weft.adapters.host.commands import HostCommands
 from weft.adapters.host.http import HostHttp
+from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog
 from weft.adapters.host.mail import HostMail
 from weft.adapters.host.secrets import open_secrets
+from weft.adapters.postgres.controls import PostgresControls
 from weft.adapters.postgres.opening import open_store
 from weft.adapters.postgres.store import PostgresStore
+from weft.adapters.postgres.tables import PostgresTables
 from weft.adapters.rabbitmq.bus import RabbitBus
 from weft.adapters.rabbitmq.shelf import open_shelf
 from weft.adapters.rabbitmq.topology import QueueType, Topology
 from weft.adapters.redis.coordinator import RedisCoordinator
+from weft.adapters.redis.endings import RedisEndings
 from weft.adapters.redis.holding import RedisHoldings
 from weft.adapters.redis.inspection import RedisInspector
 from weft.adapters.redis.leases import RedisLeases
@@ -33,11 +42,15 @@ from weft.adapters.redis.opening import open_redis
 from weft.adapters.redis.presence import RedisRoster
 from weft.adapters.redis.pulse import RedisPulses
 from weft.adapters.redis.timers import RedisTimers
+from weft.bootstrap.cluster_home import ClusterHome
 from weft.bootstrap.explaining import explain_on_cluster
 from weft.bootstrap.languages import compile_source, read_definition
 from weft.errors import StorageError
+from weft.kernel.context import Payload
+from weft.kernel.messages import Token, encode_message
 from weft.kernel.program import Program
 from weft.nodes.catalogue import builtin
+from weft.ports.commands import CommandKind
 from weft.ports.holding import Presence
 from weft.ports.journal import Definition
 from weft.ports.metrics import SLOTS
@@ -45,11 +58,14 @@ from weft.ports.node import Catalogue
 from weft.runtime.activities import Activities
 from weft.runtime.admission import Admission
 from weft.runtime.explaining import Explanation
+from weft.runtime.family import Family
 from weft.runtime.holding import EARLY_ACK_S, LEASE_S
+from weft.runtime.hub import HttpSink, Hub
+from weft.runtime.line_keeper import LineKeeper
 from weft.runtime.master import Master, Starter
 from weft.runtime.payload_cache import PayloadCache
 from weft.runtime.programs import Programs
-from weft.runtime.queues import QUARANTINE
+from weft.runtime.queues import EXECUTION, QUARANTINE, level_of
 from weft.runtime.reconciler import Patience, Reconciler
 from weft.runtime.releasing import QuarantineDesk
 from weft.runtime.repair import Repairer
@@ -79,6 +95,10 @@ class ClusterSettings:
     """A node that runs longer is held by a lease instead of by its message."""
     lease_s: float = LEASE_S
     """How long such a node outlives a worker that says no more."""
+    events_sink: str = ""
+    """Where every event that runs emit is posted; "": nowhere."""
+    allowed: tuple[CommandKind, ...] = ()
+    """What kinds of processes tasks may start."""
     env_file: Path | None = None
     credential_store: Path | None = None
     key_file: Path | None = None
@@ -101,7 +121,8 @@ class Cluster:
         self.bus = bus
         self.redis = redis
         self.store = store
-        self._http = http
+        self.http = http
+        self.tables = PostgresTables(store.pool, store.place)
         self._catalogue = catalogue
         self._log = HostLog()
         self._watch = watch
@@ -114,6 +135,9 @@ class Cluster:
             file=self.settings.env_file,
             store=self.settings.credential_store,
             key_file=self.settings.key_file,
+            book=TableCredentials(
+                self.tables, KeyRing(os.environ, self.settings.key_file), makes_key=False
+            ),
         )
         services = Services(
             bus=self._watch.bus(self.bus),
@@ -123,10 +147,20 @@ class Cluster:
             holdings=RedisHoldings(self.redis),
             roster=RedisRoster(self.redis),
             pulses=RedisPulses(self.redis),
+            endings=RedisEndings(self.redis),
             admission=self._admission(),
             payloads=PayloadCache(self.store),
             programs=Programs(self.store, self._compile, read_definition),
-            activities=Activities(self._http, HostMail(), self._log, secrets),
+            activities=Activities(
+                self.http,
+                HostMail(),
+                self._log,
+                secrets,
+                lines=LineKeeper(HostClock().now_ms),
+                nursery=self.family(),
+                hub=self.hub(),
+                commands=HostCommands(self.settings.allowed),
+            ),
             clock=HostClock(),
             chance=HostChance(),
             log=self._log,
@@ -148,12 +182,46 @@ class Cluster:
 
     def master(self) -> Master:
         """Return a master on these services."""
-        return Master(self._watch.bus(self.bus), self.store, self._log, self._watch.meter)
+        return Master(
+            self._watch.bus(self.bus),
+            self.store,
+            self._log,
+            self._watch.meter,
+            ended=self.family().ended,
+        )
+
+    def family(self) -> Family:
+        """Return what looks after runs that start runs on these services."""
+        return Family(ClusterHome(self, self._catalogue))
+
+    def hub(self) -> Hub:
+        """Return what hands events to runs on these services."""
+        sink = self.settings.events_sink
+        return Hub(
+            TableListeners(self.tables),
+            TableSignals(self.tables),
+            self._send,
+            HostClock(),
+            HttpSink(self.http, sink) if sink else None,
+        )
+
+    async def _send(self, token: Token, payloads: Sequence[Payload]) -> None:
+        for payload in payloads:
+            await self.store.put(token.execution_id, payload)
+        named = msgspec.structs.replace(token, publish_id=HostChance().publish_id())
+        await self.bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
 
     def starter(self) -> Starter:
         """Return what starts runs on these services."""
         return Starter(
-            self.bus, self.store, self.store, self._admission(), HostClock(), HostChance()
+            self.bus,
+            self.store,
+            self.store,
+            self._admission(),
+            self.repairer(),
+            PostgresControls(self.store.pool, self.store.place),
+            HostClock(),
+            HostChance(),
         )
 
     @asynccontextmanager
@@ -192,6 +260,8 @@ class Cluster:
         return Repairer(
             self.store,
             self.store,
+            PostgresControls(self.store.pool, self.store.place),
+            TableSignals(self.tables),
             Programs(self.store, self._compile, read_definition),
             RedisCoordinator(self.redis),
             RedisTimers(self.redis),

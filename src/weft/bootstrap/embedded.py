@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.adapters.access.credentials import TableCredentials
+from weft.adapters.access.listeners import TableListeners
+from weft.adapters.access.signals import TableSignals
 from weft.adapters.embedded.history import SqliteHistory
 from weft.adapters.embedded.journal import SqliteJournal
+from weft.adapters.embedded.tables import SqliteTables
+from weft.adapters.embedded.threaded import Threaded
 from weft.adapters.host.clock import HostChance, HostClock
+from weft.adapters.host.commands import HostCommands
 from weft.adapters.host.http import HostHttp
+from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog, configure_log
 from weft.adapters.host.mail import HostMail
 from weft.adapters.host.secrets import open_secrets
 from weft.adapters.host.vault import Vault, open_vault
+from weft.bootstrap.homes import EngineHome, Household
 from weft.bootstrap.languages import AnyProgram, compile_source
+from weft.kernel.context import Payload
+from weft.kernel.messages import Token
 from weft.nodes.catalogue import builtin
+from weft.ports.commands import CommandKind
 from weft.ports.history import History
 from weft.ports.journal import Definition, Journal
 from weft.ports.node import Catalogue
+from weft.ports.secrets import Secrets
 from weft.runtime.activities import Activities
 from weft.runtime.engine import Engine, Observe
+from weft.runtime.hub import HttpSink, Hub
+from weft.runtime.line_keeper import LineKeeper
 
 __all__ = [
     "Settings",
@@ -49,6 +63,10 @@ class Settings:
     """A `.env`-like file with credentials."""
     credential_store: Path | None = None
     key_file: Path | None = None
+    events_sink: str = ""
+    """Where every event that runs emit is posted; "": nowhere."""
+    allowed: tuple[CommandKind, ...] = ()
+    """What kinds of processes tasks may start."""
 
 
 def now_ms() -> int:
@@ -64,6 +82,17 @@ def open_history(database: Path) -> Iterator[History]:
         yield history
     finally:
         history.close()
+
+
+def _secrets(settings: Settings, tables: SqliteTables) -> Secrets:
+    ring = KeyRing(os.environ, settings.key_file)
+    return open_secrets(
+        os.environ,
+        file=settings.env_file,
+        store=settings.credential_store,
+        key_file=settings.key_file,
+        book=TableCredentials(tables, ring, makes_key=True),
+    )
 
 
 @asynccontextmanager
@@ -84,18 +113,25 @@ async def open_engine(
         return programs[definition.ref]
 
     journal = SqliteJournal(settings.database)
+    file = Threaded(settings.database)
     http = HostHttp()
     log = HostLog()
+    household = Household(EngineHome(file, compiled), log)
+    tables = SqliteTables(file)
+
+    async def send(token: Token, payloads: Sequence[Payload]) -> bool:
+        return await engine.send(token, payloads)
+
+    sink = HttpSink(http, settings.events_sink) if settings.events_sink else None
     activities = Activities(
         http=http,
         mail=HostMail(),
         log=log,
-        secrets=open_secrets(
-            os.environ,
-            file=settings.env_file,
-            store=settings.credential_store,
-            key_file=settings.key_file,
-        ),
+        secrets=_secrets(settings, tables),
+        commands=HostCommands(settings.allowed),
+        hub=Hub(TableListeners(tables), TableSignals(tables), send, HostClock(), sink),
+        lines=LineKeeper(HostClock().now_ms),
+        nursery=household.family,
     )
     engine = Engine(
         journal,
@@ -105,15 +141,18 @@ async def open_engine(
         HostChance(),
         log,
         slots=settings.slots,
-        observe=observe,
+        observe=[*observe, household.observe],
         events=events,
     )
     try:
         async with engine:
+            household.serve_with(engine)
             yield engine
     finally:
+        await household.aclose()
         await activities.aclose()
         await http.aclose()
+        file.close()
         journal.close()
 
 

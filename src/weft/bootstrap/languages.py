@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from weft.bootstrap.bundles import gather
 from weft.errors import DefinitionError, Problem
 from weft.kernel.ids import fingerprint
 from weft.languages.graph import document as graph
@@ -14,6 +15,7 @@ from weft.languages.graph.model import Document
 from weft.languages.graph.program import GraphProgram, compile_graph
 from weft.languages.graph.source import read
 from weft.languages.serverless import document as serverless
+from weft.languages.serverless.model import Workflow
 from weft.languages.serverless.picture import picture_of
 from weft.languages.serverless.program import ServerlessProgram
 from weft.nodes.calls import calls
@@ -31,8 +33,15 @@ def compile_source(source: bytes, catalogue: Catalogue = builtin, *, file: str =
     of the catalogue of nodes.
     """
     if is_serverless(source, file):
-        return ServerlessProgram(serverless.parse(source, file=file), calls)
+        return ServerlessProgram(_parse(source, file), calls)
     return compile_graph(graph.parse(source, file=file), catalogue)
+
+
+def _parse(source: bytes, file: str) -> Workflow:
+    """Return a document; one from a file may take parts of itself from elsewhere."""
+    if not file:
+        return serverless.parse(source)
+    return serverless.parse(source, file=file, fetched=gather(read(source, file=file).value, file))
 
 
 def is_serverless(source: bytes, file: str = "") -> bool:
@@ -51,7 +60,7 @@ def examine(
     """Return the document as a graph, if its shape is sound, and everything wrong with it."""
     try:
         if is_serverless(source, file):
-            workflow = serverless.parse(source, file=file)
+            workflow = _parse(source, file)
             return picture_of(workflow), workflow.warnings
         document = graph.parse(source, file=file)
     except DefinitionError as error:
@@ -62,7 +71,7 @@ def examine(
 def picture(source: bytes, file: str) -> Document:
     """Return a document as a graph to be drawn; DefinitionError if its shape cannot be read."""
     if is_serverless(source, file):
-        return picture_of(serverless.parse(source, file=file))
+        return picture_of(_parse(source, file))
     return graph.parse(source, file=file)
 
 

@@ -3,98 +3,80 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from weft.adapters.host.clock import HostChance, HostClock
+from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog
-from weft.adapters.postgres.archive import PostgresArchive
+from weft.adapters.host.signer import HostSigner
 from weft.adapters.postgres.listening import listen
-from weft.adapters.postgres.registry import PostgresRegistry
+from weft.adapters.postgres.triggers import PostgresTriggers
 from weft.adapters.rabbitmq.health import inspect_broker
 from weft.adapters.rabbitmq.topology import Topology
 from weft.adapters.redis.alarms import due_timers
-from weft.adapters.redis.coordinator import RedisCoordinator
 from weft.adapters.redis.presence import RedisRoster
-from weft.adapters.redis.timers import RedisTimers
+from weft.bootstrap.access import access_on
+from weft.bootstrap.cluster_home import ClusterHome
 from weft.bootstrap.distributed import Cluster
 from weft.bootstrap.documents import examine_document
-from weft.bootstrap.embedded import compile_source
-from weft.errors import InputError
-from weft.kernel.program import Program
 from weft.nodes.catalogue import builtin
-from weft.ports.archive import Archive
-from weft.ports.clock import Chance, Clock
 from weft.ports.holding import Presence
-from weft.ports.journal import Definition, Execution
 from weft.ports.node import Catalogue
-from weft.ports.workflows import Registry
+from weft.ports.signer import Signer
+from weft.ports.triggers import Triggers
 from weft.runtime.backend import Alarm, Aside, Backend, Examined, QueueState
-from weft.runtime.control import Canceller
 from weft.runtime.explaining import Explanation
 from weft.runtime.feed import Feed
-from weft.runtime.refusals import ConflictError
+from weft.runtime.releasing import Held
+from weft.runtime.trigger_clock import TriggerClock
+from weft.runtime.warden import Warden
 
 
-class ClusterBackend:
+class ClusterBackend(ClusterHome):
     """A `Backend` on the three services."""
 
     kind: str = "distributed"
 
     def __init__(self, cluster: Cluster, catalogue: Catalogue) -> None:
+        super().__init__(cluster, catalogue)
         self._cluster = cluster
         store = cluster.store
-        self.archive: Archive = PostgresArchive(store.pool, store.place)
-        self.registry: Registry = PostgresRegistry(store.pool, store.place)
-        self.catalogue = catalogue
+        self.triggers: Triggers = PostgresTriggers(store.pool, store.place)
+        self.access = access_on(
+            cluster.tables, cluster.http, cluster.settings.key_file, makes_key=False
+        )
+        self.signer: Signer = HostSigner(
+            KeyRing(os.environ, cluster.settings.key_file), makes_key=False
+        )
         self.feed = Feed(self.archive)
-        self.clock: Clock = HostClock()
-        self.chance: Chance = HostChance()
 
     async def examine(self, source: Any) -> Examined:
         """Look at a document."""
         return await asyncio.to_thread(examine_document, source, self.catalogue)
 
-    def compile(self, definition: Definition) -> Program:
-        """Return the program of a definition."""
-        return compile_source(definition.source, self.catalogue)
-
-    async def start(self, definition: Definition, given: Any, execution_id: str) -> None:
-        """Start a run."""
-        program = await asyncio.to_thread(self.compile, definition)
-        try:
-            await self._cluster.starter().start(program, definition.source, given, execution_id)
-        except InputError as problem:
-            if await self.archive.run(execution_id) is None:
-                raise
-            raise ConflictError(str(problem), "RUN_EXISTS") from None
-
-    async def cancel(self, run: Execution, reason: str) -> bool:
-        """End a run as cancelled."""
-        at = self._cluster
-        canceller = Canceller(at.bus, RedisCoordinator(at.redis), RedisTimers(at.redis), self.clock)
-        return await canceller.cancel(run, reason)
-
     async def explain(self, execution_id: str) -> Explanation | None:
         """Return what a run waits for."""
+        run = await self.archive.run(execution_id)
+        if run is not None and run.status == "parked":
+            return await self.flow.explain(run)
         return await self._cluster.explain(execution_id)
 
     async def quarantine(self) -> list[Aside]:
         """Return the messages that were put aside."""
         async with self._cluster.quarantine() as desk:
-            found = await desk.everything()
-        return [
-            Aside(
-                number=one.number,
-                at=one.at,
-                execution_id=one.execution_id,
-                node_id=one.node,
-                reason=one.reason,
-                body=one.body,
-            )
-            for one in found
-        ]
+            return [_aside(one) for one in await desk.everything()]
+
+    async def release(self, numbers: Collection[int] | None, *, force: bool) -> list[Aside]:
+        """Send messages to the workers once more."""
+        async with self._cluster.quarantine() as desk:
+            return [_aside(one) for one in await desk.release(numbers, force=force)]
+
+    async def discard(self, numbers: Collection[int] | None) -> list[Aside]:
+        """Throw messages away."""
+        async with self._cluster.quarantine() as desk:
+            return [_aside(one) for one in await desk.discard(numbers)]
 
     async def timers(self, limit: int) -> list[Alarm]:
         """Return the timers that are due first."""
@@ -116,6 +98,17 @@ class ClusterBackend:
         await self.archive.last_event("")
 
 
+def _aside(one: Held) -> Aside:
+    return Aside(
+        number=one.number,
+        at=one.at,
+        execution_id=one.execution_id,
+        node_id=one.node,
+        reason=one.reason,
+        body=one.body,
+    )
+
+
 @asynccontextmanager
 async def open_cluster_backend(
     cluster: Cluster, *, catalogue: Catalogue = builtin
@@ -132,6 +125,17 @@ async def open_cluster_backend(
         hearing.cancel()
         with suppress(asyncio.CancelledError):
             await hearing
+
+
+async def fire_triggers(cluster: Cluster, *, catalogue: Catalogue = builtin) -> None:
+    """Fire what is due on a cluster until cancelled; any number of processes may do it."""
+    await TriggerClock(ClusterBackend(cluster, catalogue), HostLog()).run()
+
+
+async def guard_runs(cluster: Cluster, *, catalogue: Catalogue = builtin) -> None:
+    """Look after the limits of runs on a cluster until cancelled; any number may do it."""
+    backend = ClusterBackend(cluster, catalogue)
+    await Warden(backend.steering, backend.flow, backend.archive, backend.clock, HostLog()).run()
 
 
 _conforms: type[Backend] = ClusterBackend

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli import options
+from weft.cli.durations import span
 from weft.cli.options import examples, option
 
 if TYPE_CHECKING:
-    from weft.api.guard import Access
+    from weft.api.access import Access
     from weft.api.serving import Listener
     from weft.bootstrap import Settings
+    from weft.runtime.backend import Backend
 
 listen = option(
     "--listen",
@@ -29,7 +30,24 @@ token = option(
     "--token",
     metavar="TOKEN",
     default=None,
-    help="What every request must bring. Needed when others than this machine can ask.",
+    help="A token for an admin; everybody must then log in or show one. Where others than this"
+    " machine can ask, it is needed until there are users or tokens.",
+)
+keep_audit = option(
+    "--keep-audit",
+    "audit_kept_ms",
+    callback=span,
+    metavar="SPAN",
+    default="365d",
+    show_default=True,
+    help="Drop entries of the audit log that are older than this.",
+)
+_keep = option(
+    "--keep",
+    "keep_ms",
+    callback=span,
+    metavar="SPAN",
+    help="Drop runs that ended longer ago than this, such as 30d. They are all kept unless given.",
 )
 _log_level = option(
     "--log-level",
@@ -43,13 +61,17 @@ _log_level = option(
 @click.command(epilog=examples("weft dev", "weft dev --listen 127.0.0.1:9000 --db /tmp/try.db"))
 @listen
 @token
+@keep_audit
 @options.database
+@_keep
 @options.slots
 @options.env_file
 @options.credential_store
 @options.key_file
+@options.allow
+@options.events_sink
 @_log_level
-def dev(listen: str, token: str | None, log_level: str, **served: Any) -> int:
+def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **served: Any) -> int:
     """Serve the API and run workflows in this process, until Ctrl-C or SIGTERM.
 
     Everything is in one file. Runs that were interrupted go on at once.
@@ -58,7 +80,7 @@ def dev(listen: str, token: str | None, log_level: str, **served: Any) -> int:
     from weft.cli.options import check_env_file
     from weft.cli.serving import new_loop
 
-    listener, access = address_of(listen, token)
+    listener, access = address_of(listen, token, audit_kept_ms)
     check_env_file(served["env_file"])
     settings = Settings(
         served["database"],
@@ -66,19 +88,21 @@ def dev(listen: str, token: str | None, log_level: str, **served: Any) -> int:
         served["env_file"],
         served["credential_store"],
         served["key_file"],
+        served["events_sink"],
+        served["allowed"],
     )
     configure_log(level=log_level)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(_serve(settings, listener, access, settings.database))
+        runner.run(_serve(settings, listener, access, served["keep_ms"]))
     return 0
 
 
-def address_of(listen: str, token: str | None) -> tuple[Listener, Access]:
+def address_of(listen: str, token: str | None, audit_kept_ms: int) -> tuple[Listener, Access]:
     """Return a bound socket and who may use it; InputError when that cannot be had."""
     from weft.errors import InputError
 
     try:
-        from weft.api.guard import Access
+        from weft.api.access import Access
         from weft.api.serving import Listener, read_address
     except ModuleNotFoundError as missing:
         package = (missing.name or "").partition(".")[0]
@@ -88,18 +112,32 @@ def address_of(listen: str, token: str | None) -> tuple[Listener, Access]:
             f"the API needs {package}, which is not installed: pip install 'weft[server]'"
         ) from None
     host, port = read_address(listen)
-    access = Access.of(host, token)
+    access = Access.of(host, token, audit_kept_ms)
     return Listener(host, port), access
 
 
-async def _serve(settings: Settings, listener: Listener, access: Access, file: Path) -> None:
+async def check_entry(backend: Backend, listener: Listener, access: Access) -> None:
+    """Raise InputError, and let go of the address, when nobody could enter there."""
+    try:
+        anyone = await backend.access.accounts.anyone(backend.clock.now_ms())
+        access.check(listener.host, anyone)
+    except BaseException:
+        listener.close()
+        raise
+
+
+async def _serve(
+    settings: Settings, listener: Listener, access: Access, keep_ms: int | None
+) -> None:
     from weft.api.app import make_app
     from weft.bootstrap.dev import open_embedded_backend
 
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    async with open_embedded_backend(settings) as backend:
+    async with open_embedded_backend(settings, keep_ms=keep_ms) as backend:
+        await check_entry(backend, listener, access)
+        file = settings.database
         logging.getLogger("weft").info("dev: %s, with runs in %s", listener.url, file)
         await listener.serve(make_app(backend, access), stopping)
     listener.close()

@@ -27,6 +27,7 @@ from weft.cli.serving import Begin, Screen, StoppedError, serve
 from weft.errors import Problem
 from weft.kernel.messages import NodeStatusMessage
 from weft.languages.graph.model import Document
+from weft.ports.commands import CommandKind
 from weft.runtime.result import Result
 
 Past = Callable[[], Iterable[NodeStatusMessage]]
@@ -54,6 +55,8 @@ class Invocation:
         env_file: Path | None,
         credential_store: Path,
         key_file: Path,
+        allowed: tuple[CommandKind, ...],
+        events_sink: str,
         quiet: bool,
         verbose: bool,
         log_level: str | None,
@@ -65,7 +68,9 @@ class Invocation:
             )
         check_env_file(env_file)
         return cls(
-            settings=Settings(database, slots, env_file, credential_store, key_file),
+            settings=Settings(
+                database, slots, env_file, credential_store, key_file, events_sink, allowed
+            ),
             as_json=as_json,
             events=events,
             quiet=quiet,

@@ -4,7 +4,8 @@
     1    the run failed or was halted; a simulation found a fault
     2    wrong usage, unreadable file or input, unusable database
     3    a document is invalid
-    5    there is no such run
+    4    not logged in, or not allowed
+    5    there is no such thing, or it cannot be done in the state it is in
     6    the time to wait for a run was over; the run goes on
     7    a service of the cluster cannot be reached or will not do
     70   a bug in weft
@@ -38,7 +39,10 @@ _COMMANDS = {
     "run": ("weft.cli.run:run", "Run a workflow and show its result."),
     "validate": ("weft.cli.validate:validate", "Check documents and list every problem."),
     "resume": ("weft.cli.resume:resume", "Continue runs that were interrupted."),
-    "runs": ("weft.cli.runs:runs", "List runs, or look closer at one."),
+    "runs": ("weft.cli.runs:runs", "List runs, look closer at one, start and cancel."),
+    "workflows": ("weft.cli.workflows:workflows", "Keep workflows and their versions."),
+    "triggers": ("weft.cli.triggers:triggers", "Let runs start by themselves."),
+    "events": ("weft.cli.operations:events", "Follow what happens in all runs."),
     "dev": ("weft.cli.dev:dev", "Serve the API and run workflows in one process."),
     "submit": ("weft.cli.submit:submit", "Start a run on a cluster."),
     "worker": ("weft.cli.worker:worker", "Execute the nodes of runs on a cluster."),
@@ -47,12 +51,18 @@ _COMMANDS = {
     "doctor": ("weft.cli.doctor:doctor", "Find what is wrong with the machine or a cluster."),
     "explain": ("weft.cli.explain:explain", "Say what a run waits for."),
     "repair": ("weft.cli.repair:repair", "Rebuild a run from its history."),
+    "queue": ("weft.cli.operations:queue", "List queues and how much waits in them."),
+    "workers": ("weft.cli.operations:workers", "List who executes nodes."),
+    "timers": ("weft.cli.operations:timers", "List the timers that are due first."),
     "quarantine": ("weft.cli.quarantine:quarantine", "Decide about messages put aside."),
     "graph": ("weft.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
     "nodes": ("weft.cli.nodes:nodes", "List the node types, or explain one."),
     "simulate": ("weft.cli.simulate:simulate", "Run workflows under crashes and duplicates."),
+    "users": ("weft.cli.users:users", "Say who may log in to the API."),
+    "tokens": ("weft.cli.tokens:tokens", "Make and revoke tokens for the API."),
     "credentials": ("weft.cli.credentials:credentials", "Keep the secrets that workflows name."),
     "messages": ("weft.cli.messages:messages", "Print the JSON Schemas of the messages."),
+    "completion": ("weft.cli.completion:completion", "Print the completion script of a shell."),
     "demo": ("weft.cli.demo:demo", "Watch a fan-out of 200 items run in the terminal."),
 }
 

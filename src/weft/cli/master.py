@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli import cluster
-from weft.cli.dev import address_of, token
+from weft.cli import cluster, options
+from weft.cli.dev import address_of, check_entry, keep_audit, token
 from weft.cli.durations import span
 from weft.cli.options import examples, option
 
 if TYPE_CHECKING:
-    from weft.api.guard import Access
+    from weft.api.access import Access
     from weft.api.serving import Listener
     from weft.bootstrap.distributed import Cluster
 
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 )
 @option("--listen", metavar="HOST:PORT", default=None, help="Serve the API here.")
 @token
+@keep_audit
+@options.key_file
 @cluster.process
 def master(
     lost_s: float,
@@ -56,23 +58,30 @@ def master(
     keep_ms: int | None,
     listen: str | None,
     token: str | None,
+    audit_kept_ms: int,
     **given: Any,
 ) -> int:
     """Write what runs and their nodes came to into the store, until SIGTERM or Ctrl-C.
 
     It also repairs runs that nothing would ever move, because Redis or the broker lost what was
-    theirs. Any number of masters may run; everything is written once and repaired once. With
-    --listen it serves the API; each of them tells everything.
+    theirs, and fires triggers. Any number of masters may run; everything is written, repaired and
+    fired once. With --listen it serves the API; each of them tells everything.
     """
 
-    served = None if listen is None else address_of(listen, token)
+    served = None if listen is None else address_of(listen, token, audit_kept_ms)
 
     async def work(at: Cluster) -> None:
+        from weft.bootstrap.master import fire_triggers, guard_runs
         from weft.runtime.cancelling import together
         from weft.runtime.reconciler import Patience
 
         patience = Patience(lost_ms=int(lost_s * 1000), stuck_ms=int(stuck_s * 1000))
-        works = [at.master().run(), at.reconciler(patience).run()]
+        works = [
+            at.master().run(),
+            at.reconciler(patience).run(),
+            fire_triggers(at),
+            guard_runs(at),
+        ]
         if served is not None:
             works.append(_serve(at, *served))
         await together(*works)
@@ -86,5 +95,6 @@ async def _serve(at: Cluster, listener: Listener, access: Access) -> None:
     from weft.bootstrap.master import open_cluster_backend
 
     async with open_cluster_backend(at) as backend:
+        await check_entry(backend, listener, access)
         logging.getLogger("weft").info("master: the API is at %s", listener.url)
         await listener.serve(make_app(backend, access), asyncio.Event())

@@ -86,6 +86,31 @@ key_file = option(
     show_default=True,
     help="The key of the store; WEFT_KEY, when set, is used instead.",
 )
+
+
+def _kinds(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    from weft.ports.commands import KINDS
+
+    named = tuple(one.strip() for one in (value or "").split(",") if one.strip())
+    unknown = [one for one in named if one not in KINDS]
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(KINDS)}")
+    return named
+
+
+allow = option(
+    "--allow",
+    "allowed",
+    callback=_kinds,
+    metavar="KIND,...",
+    help="Let `run` tasks start processes here: shell, script, container.  [default: none]",
+)
+events_sink = option(
+    "--events-sink",
+    metavar="URL",
+    default="",
+    help="Post every event that runs emit there too, as a CloudEvent.",
+)
 quiet = option("--quiet", "-q", is_flag=True, help="No drawing and no summary, only problems.")
 verbose = option("--verbose", "-v", is_flag=True, help="A line for every node that has finished.")
 log_level = option(
@@ -124,11 +149,17 @@ def check_env_file(file: Path | None) -> None:
         raise InputError(f"--env-file {file}: there is no such file")
 
 
-def starting(command: F) -> F:
-    """Add what a command takes that starts a run: the file, the input and the id."""
-    for add in reversed((_file, _input, _pairs, _execution_id)):
+def given(command: F) -> F:
+    """Add the input and the id of a run."""
+    for add in reversed((_input, _pairs, _execution_id)):
         command = add(command)
     return command
+
+
+def starting(command: F) -> F:
+    """Add what a command takes that starts a run: the file, the input and the id."""
+    started: F = _file(given(command))
+    return started
 
 
 def serving(command: F) -> F:
@@ -142,6 +173,8 @@ def serving(command: F) -> F:
             env_file,
             credential_store,
             key_file,
+            allow,
+            events_sink,
             quiet,
             verbose,
             log_level,

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli import options
+from weft.cli import options, remote
 from weft.cli.options import examples
+from weft.cli.run_control import cancel, events, explain, start, watch
+from weft.cli.run_parts import data, items, list_runs, logs, nodes, visit_row, visits
 
 if TYPE_CHECKING:
+    from weft.api.client import AsyncEngine
     from weft.ports.journal import Execution, NodeRun
 
 _COLOURS = {
@@ -67,9 +70,20 @@ def runs(context: click.Context, database: Path, as_json: bool) -> int:
 @click.argument("execution_id")
 @options.database
 @options.as_json
+@remote.server
+@remote.token
 @click.pass_context
-def show(context: click.Context, execution_id: str, database: Path, as_json: bool) -> int:
+def show(
+    context: click.Context,
+    execution_id: str,
+    database: Path,
+    as_json: bool,
+    server: str | None,
+    token: str | None,
+) -> int:
     """Show every visit of every node of a run, its error, and what is in quarantine."""
+    if server:
+        return _show_remote(remote.Where(server, token, database), execution_id, as_json)
     from weft.bootstrap import now_ms, open_history
     from weft.cli.answers import print_json
     from weft.errors import InputError
@@ -91,6 +105,45 @@ def show(context: click.Context, execution_id: str, database: Path, as_json: boo
     else:
         _show(found, node_runs, reasons, now_ms())
     return 0
+
+
+for _command in (
+    list_runs,
+    start,
+    watch,
+    cancel,
+    explain,
+    events,
+    nodes,
+    items,
+    visits,
+    logs,
+    data,
+):
+    runs.add_command(_command)
+
+
+def _show_remote(at: remote.Where, execution_id: str, as_json: bool) -> int:
+    async def ask(engine: AsyncEngine) -> int:
+        from weft.cli import showing
+        from weft.cli.answers import print_json
+        from weft.cli.tables import print_line, print_table
+
+        run = await engine.call("GET", f"/runs/{execution_id}")
+        path = f"/runs/{execution_id}/visits"
+        visits = [one async for one in engine.pages(dict[str, Any], path, limit=200)]
+        if as_json:
+            print_json({**run, "nodes": visits})
+            return 0
+        head = f"{execution_id}  {run['workflow_id']}  {run['status']}  {showing.took(run)}"
+        print_line(head, _COLOURS.get(run["status"], ""))
+        if run["error"]:
+            print_line(f"{run['error']['message']} [{run['error']['code']}]", "red")
+        headings = ("node", "item", "status", "attempt", "took", "error")
+        print_table(headings, [visit_row(one) for one in visits])
+        return 0
+
+    return remote.talk(at, ask)
 
 
 def _show(

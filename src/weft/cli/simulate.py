@@ -65,12 +65,13 @@ def _work(file: Path | None, whole: str | None) -> Work:
     from weft.cli.sources import open_source
     from weft.cli.trials import own_workflow, random_workflows
     from weft.errors import InputError
-    from weft.languages.graph.program import GraphProgram
+    from weft.simulation.rehearsal import obstacle
 
     if file is not None:
         program = open_source(file).program
-        if not isinstance(program, GraphProgram):
-            raise InputError(f"{file}: only workflows of nodes and edges can be rehearsed so far")
+        why = obstacle(program)
+        if why:
+            raise InputError(f"{file}: it cannot be rehearsed: {why}")
         return own_workflow(program.document.source, read_given(whole, ()))
     if whole is not None:
         raise click.UsageError("--input is for a FILE: random workflows bring their own")

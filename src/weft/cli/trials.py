@@ -12,8 +12,6 @@ from itertools import islice
 from typing import Any
 
 from weft.bootstrap import builtin, compile_source
-from weft.errors import InputError
-from weft.languages.graph.program import GraphProgram
 from weft.simulation.checking import BrokenError
 from weft.simulation.rehearsal import rehearse
 from weft.simulation.trial import catalogue_with_tasks, try_seed
@@ -100,8 +98,6 @@ def _try_random(seeds: range) -> Tally:
 
 def _rehearse(source: bytes, given: Any, seeds: range) -> Tally:
     program = compile_source(source)
-    if not isinstance(program, GraphProgram):
-        raise InputError("only workflows of nodes and edges can be rehearsed so far")
     tally = Tally()
     for seed in seeds:
         try:

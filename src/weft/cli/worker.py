@@ -18,6 +18,7 @@ from weft.cli.options import examples, option
 if TYPE_CHECKING:
     from weft.bootstrap.distributed import Cluster
     from weft.cli.processes import Child
+    from weft.ports.commands import CommandKind
 
 Place = tuple[str, int]
 FULL = 8
@@ -70,6 +71,8 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
 @options.env_file
 @options.credential_store
 @options.key_file
+@options.allow
+@options.events_sink
 @option(
     "--grace",
     "grace_s",
@@ -89,6 +92,8 @@ def worker(
     env_file: Path | None,
     credential_store: Path,
     key_file: Path,
+    allowed: tuple[CommandKind, ...],
+    events_sink: str,
     grace_s: float,
     max_memory_mb: int | None,
     running: cluster.Running,
@@ -107,6 +112,8 @@ def worker(
         env_file=env_file,
         credential_store=credential_store,
         key_file=key_file,
+        allowed=allowed,
+        events_sink=events_sink,
     )
     name = "worker"
     if processes > 1:

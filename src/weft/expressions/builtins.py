@@ -224,6 +224,8 @@ def _contains(meter: Meter, value: Any, other: Any) -> Any:
 
 
 def _indices(meter: Meter, value: Any, wanted: Any) -> Any:
+    if isinstance(value, dict) and isinstance(wanted, str):
+        return value.get(wanted)
     if isinstance(value, str | list):
         width = len(wanted) if isinstance(wanted, list) else 1
         meter.spend(len(value) * max(width, 1))

@@ -69,6 +69,23 @@ def _until_error(body: Filter, env: Env, path: Path, value: Any) -> Iterator[Flo
 
 
 def _optional(tree: Tree, scope: Scope) -> Filter:
+    """`a.b?`: the mark is about the last step only, and what fails before it fails."""
+    step = tree[1]
+    if step[0] not in _STEPS or step[1] in _WHOLE or any(map(_varies, step[2:])):
+        return _guarded(tree, scope)
+    return scope.compile(("pipe", step[1], ("opt", (step[0], ("identity",), *step[2:]))))
+
+
+_STEPS = frozenset({"field", "index", "iterate", "slice"})
+_WHOLE = (("identity",), ("var", "node"))
+
+
+def _varies(part: Any) -> bool:
+    """Return whether a part of a step depends on what the whole expression works on."""
+    return isinstance(part, tuple) and part[0] != "const"
+
+
+def _guarded(tree: Tree, scope: Scope) -> Filter:
     body = scope.compile(tree[1])
     return lambda env, path, value: _until_error(body, env, path, value)
 
@@ -76,7 +93,7 @@ def _optional(tree: Tree, scope: Scope) -> Filter:
 def _try(tree: Tree, scope: Scope) -> Filter:
     _, body, handler = tree
     if handler is None:
-        return _optional(tree, scope)
+        return _guarded(tree, scope)
     attempt, rescue = scope.compile(body), scope.compile(handler)
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:

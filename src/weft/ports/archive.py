@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -68,6 +68,40 @@ class ItemTotals(msgspec.Struct, frozen=True, kw_only=True):
     last_ms: int
 
 
+class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events of all runs to read. They come in the order in which they were written."""
+
+    workflow_id: str = ""
+    runs: tuple[str, ...] = ()
+
+
+class PlacedEvent(NamedTuple):
+    """An event, its run, and its place among the events of all runs."""
+
+    place: int
+    execution_id: str
+    workflow_id: str
+    event: Event
+
+
+class EventPage(NamedTuple):
+    """Events after a place, and the place up to which there are no others."""
+
+    events: list[PlacedEvent]
+    upto: int
+
+
+class KeptLines(NamedTuple):
+    """The lines that one visit wrote, and their place in the order of recording."""
+
+    place: int
+    node_id: str
+    attempt: int
+    lineage: Lineage
+    lines: bytes
+    """JSON, as `kernel.lines` writes it."""
+
+
 class StartKey(NamedTuple):
     """Which run an idempotency key stands for, and what was asked with it."""
 
@@ -120,6 +154,20 @@ class Archive(Protocol):
         """Return the number of the last event of a run; 0 when it has no event log."""
         ...
 
+    async def all_events(self, query: EventQuery, *, after: int, limit: int) -> EventPage:
+        """Return events of all runs after a place, in the order in which they were written."""
+        ...
+
+    async def last_place(self) -> int:
+        """Return the place of the last event of all."""
+        ...
+
+    async def lines(
+        self, execution_id: str, *, node_id: str, after: int, limit: int
+    ) -> list[KeptLines]:
+        """Return what visits after a place wrote to the log; `node_id` "" is any node."""
+        ...
+
     async def counts(self, since_ms: int) -> Mapping[tuple[str, str], int]:
         """Return how many runs that started since have each (workflow, status)."""
         ...
@@ -131,6 +179,11 @@ class Archive(Protocol):
     async def drop_keys(self, before_ms: int) -> None:
         """Forget keys that were claimed before a moment."""
         ...
+
+
+def newest(runs: Iterable[Execution], limit: int) -> list[Execution]:
+    """Return a page of runs, newest first."""
+    return sorted(runs, key=lambda one: (one.started_ms, one.execution_id), reverse=True)[:limit]
 
 
 def inside_item(execution_id: str, split: str, index: int) -> bytes:

@@ -31,6 +31,14 @@ class History(Protocol):
         """Return what is in quarantine, oldest first."""
         ...
 
+    def run_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of the newest runs that begin so."""
+        ...
+
+    def workflow_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of workflows that begin so."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...

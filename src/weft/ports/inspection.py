@@ -51,6 +51,8 @@ class Barrier(msgspec.Struct, frozen=True, kw_only=True):
     """The split's own token: its node and its lineage."""
     total: int
     window: int
+    budget: int | None
+    """How many items may fail; None: any number."""
     sent: int
     failed: int
     verdict: str
@@ -95,6 +97,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Every token that is queued or in hand; None where a broker has them and does not tell."""
     unreadable: int = 0
     """Queued messages that are no tokens."""
+    paused: bool = False
+    """Nothing of the run may begin."""
+    parked: tuple[Token, ...] = ()
+    """Tokens that wait for a paused run to go on."""
     unread: int = 0
     """Scopes and barriers beyond the number that is looked at."""
 

@@ -16,10 +16,11 @@ from msgspec import Raw
 
 from weft.kernel.context import Payload, Ref
 from weft.kernel.lineage import Lineage
+from weft.kernel.lines import Line
 from weft.kernel.messages import Token
 from weft.ports.events import StoredEvent
 
-ExecutionStatus = Literal["running", "completed", "failed", "halted", "cancelled"]
+ExecutionStatus = Literal["parked", "running", "completed", "failed", "halted", "cancelled"]
 
 
 class Definition(NamedTuple):
@@ -58,6 +59,8 @@ class NodeRun(msgspec.Struct, frozen=True, kw_only=True):
     output: Raw | None
     output_ref: Ref | None
     error: bytes | None
+    log: tuple[Line, ...] = ()
+    """What the node wrote to the log; kept beside the visit, and not read with it."""
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True):

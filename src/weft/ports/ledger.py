@@ -92,6 +92,7 @@ def node_run_of(status: NodeStatusMessage, at_ms: int) -> NodeRun | None:
         output=status.output,
         output_ref=status.output_ref,
         error=msgspec.json.encode(status.error) if status.error else None,
+        log=status.log,
     )
 
 

@@ -17,9 +17,11 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from weft.kernel.outcome import Failed, Succeeded
+from weft.kernel.outcome import Awaits, Failed, Succeeded
 from weft.kernel.program import RunsIn
-from weft.ports.outside import Http, Log, Mail
+from weft.ports.commands import NO_COMMANDS, Commands
+from weft.ports.hub import NO_HUB, EventHub
+from weft.ports.outside import NO_RUNS, Http, Log, Mail, Runs
 
 Effect = Literal["control", "outside"]
 S = TypeVar("S", bound=type[msgspec.Struct])
@@ -41,6 +43,9 @@ class Tools:
     """Where this execution stands in its trace (W3C): for services that trace too."""
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """The resolved fields of every further credential, by name."""
+    hub: EventHub = NO_HUB
+    commands: Commands = NO_COMMANDS
+    runs: Runs = NO_RUNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class BlockingTools:
 class Runnable(Protocol):
     """A node that touches the world."""
 
-    async def run(self, tools: Tools) -> Succeeded | Failed:
+    async def run(self, tools: Tools) -> Succeeded | Failed | Awaits:
         """Do the work. Say what happened; never raise for it: an exception from here is a bug."""
         ...
 
@@ -65,7 +70,7 @@ class Runnable(Protocol):
 class Blocking(Protocol):
     """A node that touches the world, and blocks while it does."""
 
-    def run(self, tools: BlockingTools) -> Succeeded | Failed:
+    def run(self, tools: BlockingTools) -> Succeeded | Failed | Awaits:
         """Do the work, in a thread or a process of its own."""
         ...
 

@@ -1,4 +1,4 @@
-"""What nodes may call: HTTP, mail and the log.
+"""What nodes may call: HTTP, mail, the log, and other workflows.
 
 Adapters never raise for what the other side does: a refused connection, a time-out or a protocol
 error is an `OutsideError` with a code that a retry policy can match.
@@ -86,9 +86,42 @@ class Mail(Protocol):
         ...
 
 
+class Greeter(Protocol):
+    """Finds out whether a mail server lets us in."""
+
+    async def greet(self, server: MailServer) -> None:
+        """Connect, log in and leave again; raises OutsideError like `Mail.send`."""
+        ...
+
+
 class Log(Protocol):
     """The structured log. Values are redacted before they are written."""
 
     def write(self, level: str, message: str, **fields: object) -> None:
         """Write one line at `level` ("debug", "info", "warning" or "error")."""
         ...
+
+
+class Runs(Protocol):
+    """Starting runs of other workflows."""
+
+    async def start(
+        self, workflow_id: str, version: int | str | None, given: object, *, waits: bool
+    ) -> str:
+        """Start a run, or find the one that was started before, and return its id.
+
+        A version is a number, None for the published one, or a text: what the document calls it.
+        Raises OutsideError with code NO_WORKFLOW or TOO_DEEP.
+        """
+        ...
+
+
+class _NoRuns:
+    async def start(
+        self, workflow_id: str, version: int | str | None, given: object, *, waits: bool
+    ) -> str:
+        raise OutsideError(f"nothing can start workflow {workflow_id} here", "NO_WORKFLOW")
+
+
+NO_RUNS: Runs = _NoRuns()
+"""Where nothing can be started."""

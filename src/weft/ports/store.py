@@ -31,10 +31,13 @@ class Store(Protocol):
         """Return a definition by its content address."""
         ...
 
-    async def begin(self, execution: Execution, start: bytes = b"") -> bool:
+    async def begin(
+        self, execution: Execution, start: bytes = b"", kept: Sequence[NodeRun] = ()
+    ) -> bool:
         """Note that a run starts. False: there is one of that id already.
 
         `start` is a JSON array of the tokens it begins with: from them it can be begun again.
+        `kept` is a history that it has from the beginning.
         """
         ...
 

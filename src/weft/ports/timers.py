@@ -24,12 +24,27 @@ class Timers(Protocol):
         """Set a timer; the first setting stands."""
         ...
 
+    async def hasten(self, execution_id: str, timer_id: str, now_ms: int) -> None:
+        """Let a timer be due now; one that is gone, or about to be sent, is left as it is."""
+        ...
+
     async def cancel(self, execution_id: str, timer_id: str) -> None:
         """Forget a timer; one that is gone already is forgotten too."""
         ...
 
     async def cancel_all(self, execution_id: str) -> None:
         """Forget every timer of a run that has ended."""
+        ...
+
+    async def park(self, execution_id: str, token_id: str, until_ms: int, body: bytes) -> bool:
+        """Keep the message of a paused run until `unpark`, or for so long at most.
+
+        False, and nothing is kept: the run is not paused (any more).
+        """
+        ...
+
+    async def unpark(self, execution_id: str, now_ms: int) -> int:
+        """Let every parked message of a run be sent now, and say how many there were."""
         ...
 
     async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:

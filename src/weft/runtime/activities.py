@@ -16,14 +16,19 @@ from typing import Any, assert_never
 
 import msgspec
 
-from weft.errors import CredentialError
+from weft.errors import CredentialError, StorageError
 from weft.kernel.messages import Token
-from weft.kernel.outcome import Failed, NodeError, Succeeded
+from weft.kernel.outcome import Awaits, Failed, NodeError, Succeeded
 from weft.kernel.program import Activity
+from weft.ports.bus import BusError
+from weft.ports.commands import NO_COMMANDS, Commands
+from weft.ports.hub import NO_HUB, EventHub
 from weft.ports.node import BlockingTools, Tools
-from weft.ports.outside import Http, Log, Mail
+from weft.ports.outside import NO_RUNS, Http, Log, Mail
 from weft.ports.secrets import Secrets
+from weft.runtime.family import Nursery, Offspring
 from weft.runtime.handling import sound
+from weft.runtime.line_keeper import LineKeeper
 from weft.runtime.log_fields import fields_of
 from weft.runtime.node_process import Job
 from weft.runtime.processes import Processes
@@ -41,26 +46,34 @@ class Activities:
     mail: Mail
     log: Log
     secrets: Secrets
+    hub: EventHub = field(default=NO_HUB, kw_only=True)
+    commands: Commands = field(default=NO_COMMANDS, kw_only=True)
     threads: Threads = field(default_factory=Threads, kw_only=True)
     processes: Processes = field(default_factory=Processes, kw_only=True)
+    nursery: Nursery | None = field(default=None, kw_only=True)
+    """What starts the runs that nodes ask for."""
+    lines: LineKeeper | None = field(default=None, kw_only=True)
+    """Where the lines that nodes write are held until their visit is recorded."""
 
     async def aclose(self) -> None:
         """End the processes that wait for nodes."""
         await self.processes.aclose()
 
-    async def run(self, token: Token, activity: Activity) -> Succeeded | Failed:
-        """Return what came of the activity. Only cancellation ever leaves this as an exception."""
+    async def run(self, token: Token, activity: Activity) -> Succeeded | Failed | Awaits:
+        """Return what came of the activity.
+
+        Only cancellation ever leaves this as an exception, and a store of credentials that is away.
+        """
+        workflow, credential = token.workflow_id, activity.credential
+        resolve = self.secrets.resolve
         try:
-            fields = await self._fields(activity.credential)
-            secrets = {name: await self.secrets.resolve(name) for name in activity.secrets}
+            fields = await resolve(credential, workflow) if credential else {}
+            secrets = {name: await resolve(name, workflow) for name in activity.secrets}
         except CredentialError as problem:
             return Failed(NodeError(str(problem), "CREDENTIAL"))
         redactor = Redactor([fields, *secrets.values()])
         outcome = await self._attempt(token, activity, fields, secrets, redactor)
         return _redacted(outcome, redactor)
-
-    async def _fields(self, credential: str | None) -> Mapping[str, str]:
-        return await self.secrets.resolve(credential) if credential else {}
 
     async def _attempt(
         self,
@@ -73,12 +86,15 @@ class Activities:
         tools = Tools(
             http=self.http,
             mail=self.mail,
-            log=RedactingLog(self.log, redactor, token),
+            log=RedactingLog(self.log, redactor, token, self.lines),
             credentials=fields,
             secrets=secrets,
             idempotency_key=idempotency_key(token),
             attempt=token.attempt,
             traceparent=token.traceparent,
+            hub=self.hub,
+            commands=self.commands,
+            runs=NO_RUNS if self.nursery is None else Offspring(self.nursery, token),
         )
         limit = asyncio.timeout(None)
         try:
@@ -98,6 +114,8 @@ class Activities:
             if task is not None and task.cancelling():
                 raise  # the run has ended, or the engine stops: nobody waits for an outcome
             return _crashed(problem)
+        except (StorageError, BusError):
+            raise  # nothing that the node did: what it stands on is away
         except (Exception, SystemExit) as problem:
             return _crashed(problem)
 
@@ -139,12 +157,14 @@ def _crashed(problem: BaseException) -> Failed:
     return Failed(NodeError(f"{type(problem).__name__}: {text}", "NODE_CRASHED"))
 
 
-def _redacted(outcome: Any, redactor: Redactor) -> Succeeded | Failed:
+def _redacted(outcome: Any, redactor: Redactor) -> Succeeded | Failed | Awaits:
     match outcome:
         case Succeeded(output):
             kept = sound(Succeeded(redactor.redact(output)))
         case Failed(NodeError()):
             kept = sound(outcome)
+        case Awaits():
+            return outcome
         case _:
             kept = outcome
     match kept:
@@ -161,18 +181,20 @@ def _redacted(outcome: Any, redactor: Redactor) -> Succeeded | Failed:
 class RedactingLog:
     """The log as a node sees it: its lines carry where they come from, and no secret."""
 
-    def __init__(self, log: Log, redactor: Redactor, token: Token) -> None:
+    def __init__(
+        self, log: Log, redactor: Redactor, token: Token, lines: LineKeeper | None = None
+    ) -> None:
         self._log = log
         self._redactor = redactor
         self._token = token
+        self._lines = lines
 
     def write(self, level: str, message: str, **fields: object) -> None:
         """Write one line."""
-        self._log.write(
-            level,
-            str(self._redactor.redact(message)),
-            **{**self._redactor.redact(fields), **fields_of(self._token)},
-        )
+        text, more = str(self._redactor.redact(message)), self._redactor.redact(fields)
+        self._log.write(level, text, **{**more, **fields_of(self._token)})
+        if self._lines is not None:
+            self._lines.keep(self._token, level, text, more)
 
 
 _conforms: type[Log] = RedactingLog

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.kernel.effects import Begin, Supersede
 from weft.kernel.messages import CompletionMessage, Token, encode_tokens
 from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError
 from weft.ports.clock import Clock
 from weft.ports.coordinator import Coordinator
-from weft.ports.journal import Execution
+from weft.ports.journal import Execution, NodeRun
 from weft.ports.store import Store
 
 
@@ -20,8 +22,11 @@ class Admission:
         self._coordinator = coordinator
         self._clock = clock
 
-    async def admit(self, *tokens: Token) -> bool:
+    async def admit(self, *tokens: Token, kept: Sequence[NodeRun] = ()) -> bool:
         """Note the run that these tokens begin, then make its state. False: it is known already.
+
+        A run that keeps a history has it in the same moment, and its state is left to be made: from
+        that history.
 
         Whoever dies in between leaves a run that is noted and has no state: it is begun again from
         its tokens, like any run whose state was lost. So nobody else makes a state for it here.
@@ -34,8 +39,8 @@ class Admission:
             status="running",
             started_ms=first.started_at or self._clock.now_ms(),
         )
-        begun = await self._store.begin(execution, encode_tokens(tokens))
-        if begun:
+        begun = await self._store.begin(execution, encode_tokens(tokens), kept)
+        if begun and not kept:
             await self._coordinator.answer(first.run, Begin())
         return begun
 

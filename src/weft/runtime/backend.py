@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from weft.errors import Problem
+from weft.kernel.context import Payload
+from weft.kernel.messages import Token
 from weft.kernel.program import Program
 from weft.ports.archive import Archive
 from weft.ports.clock import Chance, Clock
 from weft.ports.holding import Presence
 from weft.ports.journal import Definition, Execution
 from weft.ports.node import Catalogue
+from weft.ports.signals import Links, SignalLog
+from weft.ports.signer import Signer
+from weft.ports.triggers import Triggers
 from weft.ports.workflows import Registry
+from weft.runtime.access import AccessPorts
 from weft.runtime.explaining import Explanation
 from weft.runtime.feed import Feed
+from weft.runtime.steering import PLAIN, How, Steering
 
 
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,10 +67,16 @@ class Backend(Protocol):
     """`embedded` or `distributed`."""
     archive: Archive
     registry: Registry
+    triggers: Triggers
+    access: AccessPorts
+    signals: SignalLog
+    links: Links
+    signer: Signer
     catalogue: Catalogue
     feed: Feed
     clock: Clock
     chance: Chance
+    steering: Steering
 
     async def examine(self, source: Any) -> Examined:
         """Look at a document: JSON or YAML text, or a decoded value."""
@@ -72,12 +86,18 @@ class Backend(Protocol):
         """Return the program of a definition; DefinitionError when it can no longer run."""
         ...
 
-    async def start(self, definition: Definition, given: Any, execution_id: str) -> None:
+    async def start(
+        self, definition: Definition, given: Any, execution_id: str, how: How = PLAIN
+    ) -> None:
         """Start a run under an id; it will then end. ConflictError: there is one of that id."""
         ...
 
     async def cancel(self, run: Execution, reason: str) -> bool:
         """End a run as cancelled; False when it has ended already."""
+        ...
+
+    async def send(self, run: Execution, token: Token, payloads: Sequence[Payload]) -> bool:
+        """Send a token to a run, with what it refers to; False when it is known to have ended."""
         ...
 
     async def explain(self, execution_id: str) -> Explanation | None:
@@ -86,6 +106,14 @@ class Backend(Protocol):
 
     async def quarantine(self) -> list[Aside]:
         """Return the messages that were put aside, oldest first."""
+        ...
+
+    async def release(self, numbers: Collection[int] | None, *, force: bool) -> list[Aside]:
+        """Send messages in quarantine (None: all) once more, and return them; InputError if not."""
+        ...
+
+    async def discard(self, numbers: Collection[int] | None) -> list[Aside]:
+        """Throw messages in quarantine (None: all) away, and return them; InputError if not."""
         ...
 
     async def timers(self, limit: int) -> list[Alarm]:

@@ -10,25 +10,30 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import msgspec
 
 from weft.errors import InputError, MessageError, StorageError
+from weft.kernel.context import Payload
+from weft.kernel.effects import Asks, R
 from weft.kernel.json import encode
 from weft.kernel.messages import CompletionMessage, Token, check_identifier
 from weft.kernel.outcome import Outcome
 from weft.kernel.program import Activity, Program
 from weft.ports.clock import Chance, Clock
-from weft.ports.journal import Definition, Execution, Journal, NodeRun
+from weft.ports.journal import Definition, Execution, Journal
 from weft.ports.outside import Log
 from weft.runtime.activities import Activities
+from weft.runtime.beginning import first_tokens, inherit, recall, remember
 from weft.runtime.cells import AtomicCells
 from weft.runtime.log_fields import fields_of
-from weft.runtime.reporting import text_of
+from weft.runtime.looking import Looking
+from weft.runtime.reporting import cancelled, text_of
 from weft.runtime.run import Run
+from weft.runtime.steering import PLAIN, How
 from weft.runtime.turn import News, Turn, Turns
 
 TURN_TOKENS = 2_000
@@ -44,7 +49,7 @@ Compile = Callable[[Definition], Program]
 _completions = msgspec.json.Decoder(CompletionMessage)
 
 
-class Engine:
+class Engine(Looking):
     """Runs workflows durably. Use it as an async context manager.
 
     `observe` is called with every status and completion message, in order, after it is committed.
@@ -65,7 +70,7 @@ class Engine:
         observe: Iterable[Observe] = (),
         events: bool = False,
     ) -> None:
-        self._journal = journal
+        super().__init__(journal)
         self._compile = compile_definition
         self._activities = activities
         self._clock = clock
@@ -84,6 +89,7 @@ class Engine:
         # Numbers of messages never repeat, also across restarts: they follow the clock.
         first = max(journal.last_message(), clock.now_ms() * 1000)
         self._turns = Turns(journal, first, clock.now_ms, chance.dice, self._wake_at)
+        self._turns.lines = activities.lines
         self._wake = asyncio.Event()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="weft-journal")
         self._committing: asyncio.Task[None] | None = None
@@ -108,7 +114,12 @@ class Engine:
     # -- runs ----------------------------------------------------------------------------------
 
     async def start(
-        self, program: Program, source: bytes, given: Any, execution_id: str | None = None
+        self,
+        program: Program,
+        source: bytes,
+        given: Any,
+        execution_id: str | None = None,
+        how: How = PLAIN,
     ) -> str:
         """Start a run and return its id once that is committed: it will then end, come what may."""
         try:
@@ -123,7 +134,7 @@ class Engine:
         if execution_id in self._runs or self._journal.execution(execution_id) is not None:
             raise InputError(f"there is a run called {execution_id} already; choose another id")
         run = Run(execution_id, program, AtomicCells())
-        tokens, payloads = program.start(execution_id, raw, now_ms=now_ms)
+        tokens, payloads = first_tokens(program, execution_id, raw, now_ms, how)
         batch = self._turns.turn.batch
         batch.definitions.append(Definition(program.ref, program.workflow_id, source))
         batch.started.append(
@@ -137,7 +148,9 @@ class Engine:
         )
         if self._events:
             self._turns.keep_log(execution_id, now_ms, 0)
+            remember(run, self._turns, tokens)
         self._turns.keep(run, payloads)
+        inherit(run, self._turns, self._journal, tokens[0], how)
         self._turns.send(run, *tokens)
         self._accepted[execution_id] = accepted = asyncio.get_running_loop().create_future()
         self._admit(run)
@@ -159,6 +172,7 @@ class Engine:
         cells = AtomicCells(self._journal.cells(execution_id))
         run = Run(execution_id, self._compile(definition), cells)
         run.ready.extend(self._journal.messages(execution_id))
+        recall(run, self._turns, self._journal)
         if self._events:
             last = self._journal.last_event(execution_id)
             self._turns.keep_log(execution_id, execution.started_ms, last)
@@ -171,17 +185,54 @@ class Engine:
 
         Returns once that is committed.
         """
-        run = self._runs.get(execution_id)
         execution = self._journal.execution(execution_id)
-        if run is None or execution is None or run.ended:
+        if execution is None:
             return False
-        self._turns.cancel(run, execution.started_ms, reason)
-        self._wake.set()
-        return (await asyncio.shield(run.done)).status == "cancelled"
+        workflow, started_ms = execution.workflow_id, execution.started_ms
+        now_ms = self._clock.now_ms()
+        return await self.end(cancelled(workflow, execution_id, started_ms, now_ms, reason))
 
-    def unfinished(self) -> list[Execution]:
-        """Return the runs of the journal that have not ended."""
-        return self._journal.unfinished()
+    async def end(self, message: CompletionMessage) -> bool:
+        """End a run as a message says, and tell its running nodes; False when another end came
+        first or it is not served here. Returns once that is committed.
+        """
+        run = self._runs.get(message.execution_id)
+        if run is None or run.ended:
+            return False
+        self._turns.end(run, message)
+        self._wake.set()
+        return await asyncio.shield(run.done) == message
+
+    async def ask(self, execution_id: str, effect: Asks[R]) -> R | None:
+        """Answer a question of the kernel about a run; None when it is not served here.
+
+        Returns once what it changed is committed.
+        """
+        run = self._runs.get(execution_id)
+        if run is None or run.ended:
+            return None
+        answer = self._turns.ask(run, effect)
+        await self._committed(run)
+        return answer
+
+    async def send(self, token: Token, payloads: Sequence[Payload] = ()) -> bool:
+        """Send a token to a run, once that is committed; False when it is not served here."""
+        run = self._runs.get(token.execution_id)
+        if run is None or run.ended:
+            return False
+        self._turns.keep(run, list(payloads))
+        self._turns.send(run, token)
+        await self._committed(run)
+        return True
+
+    async def _committed(self, run: Run) -> None:
+        """Return once what the turn has gathered is committed."""
+        self._enqueue(run)
+        name = self._chance.publish_id()
+        self._turns.turn.waiters.append(name)
+        self._accepted[name] = committed = asyncio.get_running_loop().create_future()
+        self._wake.set()
+        await asyncio.shield(committed)
 
     def _admit(self, run: Run) -> None:
         if self._broken is not None:
@@ -201,17 +252,6 @@ class Engine:
         if execution.completion is None:
             raise InputError(f"run {execution_id} is not being served here; resume it first")
         return _completions.decode(execution.completion)
-
-    def context_of(self, message: CompletionMessage) -> dict[str, Any]:
-        """Return the whole final context of a run, with what it refers to."""
-        context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
-        for name, ref in message.context_refs.items():
-            context[name] = msgspec.json.decode(self._journal.payload(message.execution_id, ref))
-        return context
-
-    def history(self, execution_id: str) -> list[NodeRun]:
-        """Return what every visited node of a run came to."""
-        return list(self._journal.node_runs(execution_id))
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -249,8 +289,8 @@ class Engine:
             self._serve(run)
 
     def _serve(self, run: Run) -> None:
-        for _ in range(QUANTUM):
-            if run.ended or not run.ready:
+        for _ in range(QUANTUM * (1 + run.priority)):
+            if run.ended or not run.ready or run.coordination.paused:
                 return
             if self._free_slots <= 0 and self._needs_slot(run):
                 run.queued = True
@@ -266,7 +306,7 @@ class Engine:
         return token is not None and run.program.outside(token)
 
     def _enqueue(self, run: Run) -> None:
-        if run.ready and not run.queued:
+        if run.ready and not run.queued and not run.coordination.paused:
             run.queued = True
             self._rotation.append(run)
 
@@ -290,9 +330,9 @@ class Engine:
             self._break(problem)
             return
         self._turns.committed(turn)
-        for execution in turn.batch.started:
-            if execution.execution_id in self._accepted:
-                self._accepted.pop(execution.execution_id).set_result(None)
+        for name in (*(one.execution_id for one in turn.batch.started), *turn.waiters):
+            if name in self._accepted:
+                self._accepted.pop(name).set_result(None)
         self._tell(turn)
         for run, message in turn.ended:
             self._finish(run, message)
@@ -316,6 +356,8 @@ class Engine:
             outcome = await self._activities.run(token, activity)
             duration_ms = self._clock.now_ms() - started_ms
             self._results.append((run, seq, token, outcome, duration_ms))
+        except StorageError as problem:
+            self._break(problem)
         finally:
             run.activities.pop(seq, None)
             self._free_slots += 1

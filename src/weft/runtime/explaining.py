@@ -12,18 +12,21 @@ from typing import Literal
 import msgspec
 
 from weft.kernel.lineage import describe
-from weft.kernel.messages import decode_completion
 from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError
 from weft.ports.holding import Trouble
 from weft.ports.inspection import Alarm, Barrier, Scope, Snapshot
 from weft.ports.journal import Execution, NodeRun
+from weft.runtime.explaining_ends import ending_of
+from weft.runtime.explaining_signals import Awaited, awaited, told
 from weft.runtime.in_hand import Grip, grasp, grip_of, troubles, without_troubles
 from weft.runtime.queues import RETRIES
 from weft.runtime.whereabouts import Layout, Place, Whereabouts, item_lineage
 
 Kind = Literal[
     "quarantine",
+    "parked",
+    "paused",
     "split",
     "merge",
     "timer",
@@ -34,6 +37,10 @@ Kind = Literal[
     "closing",
     "unknown",
     "lost",
+    "signal",
+    "approval",
+    "event",
+    "run",
 ]
 SHOWN = 5
 RECENT = 3
@@ -74,6 +81,8 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     missing: tuple[str, ...] = ()
     """Items of a split, or edges of a merge."""
     tokens: tuple[str, ...] = ()
+    awaited: Awaited | None = None
+    """What is waited for from outside, for programs."""
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +130,7 @@ def explain(facts: Facts) -> Explanation:
 def _summary(facts: Facts, waits: tuple[Wait, ...]) -> str:
     run = facts.run
     if run.ended_ms is not None:
-        return _ending(run)
+        return ending_of(run)
     if facts.snapshot.over:
         return "it has ended; the master has not yet written how: does one run?"
     kinds = [one.kind for one in waits if one.kind != "limit"]
@@ -136,6 +145,8 @@ def _summary(facts: Facts, waits: tuple[Wait, ...]) -> str:
 
 _NAMES: dict[Kind, str] = {
     "quarantine": "a decision about a message in quarantine",
+    "parked": "room to start",
+    "paused": "being resumed",
     "split": "the items of a split",
     "merge": "the branches of a merge",
     "timer": "a time to come",
@@ -146,26 +157,11 @@ _NAMES: dict[Kind, str] = {
     "closing": "its last steps to be written",
     "unknown": "tokens that cannot be named",
     "lost": "nothing that will come",
+    "signal": "a signal",
+    "approval": "people to decide",
+    "run": "another run",
+    "event": "an event",
 }
-
-
-_ENDINGS = {
-    "completed": "it has completed",
-    "failed": "it failed",
-    "halted": "it was halted",
-    "cancelled": "it was cancelled",
-}
-
-
-def _ending(run: Execution) -> str:
-    text = f"{_ENDINGS[run.status]} at {to_iso(run.ended_ms or 0)}"
-    if run.completion is None:
-        return text
-    message = decode_completion(run.completion)
-    if message.error is None:
-        return text
-    where = f" at node {message.failed_node}" if message.failed_node else ""
-    return f"{text}{where}: {message.error.message} [{message.error.code}]"
 
 
 def _waits(facts: Facts) -> Iterator[Wait]:
@@ -175,6 +171,10 @@ def _waits(facts: Facts) -> Iterator[Wait]:
     if facts.run.ended_ms is not None or facts.snapshot.over:
         return
     snapshot, run = facts.snapshot, facts.run.execution_id
+    if snapshot.paused:
+        many = len(snapshot.queued or snapshot.parked)
+        text = f"the run is paused, and {many} of its tokens wait until it is resumed"
+        yield Wait(kind="paused", text=text)
     where = Whereabouts(run, snapshot, facts.layout)
     for barrier in snapshot.barriers:
         if len(barrier.slots) < barrier.total:
@@ -277,7 +277,10 @@ def _timer(alarm: Alarm, facts: Facts) -> Wait:
     token, at = alarm.token, to_iso(alarm.due_ms)
     item = describe(token.lineage_stack)
     place = _place(token.current_node, item)
-    if token.signal == "timeout":
+    wanted = awaited(token) if token.signal == "awaited" else None
+    if wanted is not None:
+        text = told(place, wanted, alarm.due_ms, token.execution_id)
+    elif token.signal == "timeout":
         text = f"{place} gives up at {at} if it still waits then"
     elif token.signal == "resume":
         text = f"{place} waits until {at}"
@@ -290,12 +293,13 @@ def _timer(alarm: Alarm, facts: Facts) -> Wait:
     elif alarm.due_ms < facts.now_ms:
         text += " (overdue: does a scheduler run?)"
     return Wait(
-        kind="limit" if token.signal == "timeout" else "timer",
+        kind=wanted.kind if wanted else "limit" if token.signal == "timeout" else "timer",
         text=text,
         node=token.current_node,
         item=item,
         due_at=at,
         tokens=(token.token_id,),
+        awaited=wanted,
     )
 
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 
-from weft.ports.archive import Archive
+from weft.ports.archive import Archive, EventQuery, PlacedEvent
 from weft.ports.events import Event
 from weft.runtime.refusals import ConflictError
 
@@ -18,12 +18,22 @@ PAGE = 500
 """Events in one page."""
 PAUSE_S = 0.1
 """The shortest time between two looks of one follower: news in between travels together."""
+PAUSE_OF_ONE_S = 0.002
+"""How much longer that time is for each follower there is."""
 LOOK_S = 2.0
 """After this time a follower looks although nobody told of news: a word may get lost."""
 LINGER_S = 1.0
 """How long to wait for late news when a run has ended."""
+ANY = ""
+"""Whose news they hear who follow no run in particular."""
 MOST = 2_000
 """Followers at once, in one process."""
+
+
+class Page(list[Event]):
+    """Events that several followers share, with the form in which they are sent."""
+
+    written: bytes | None = None
 
 
 class Feed:
@@ -33,13 +43,14 @@ class Feed:
         self._archive = archive
         self._most = most
         self._bells: dict[str, set[asyncio.Event]] = {}
-        self._reading: dict[tuple[str, int], asyncio.Task[list[Event]]] = {}
+        self._reading: dict[tuple[str, int], asyncio.Task[Page]] = {}
         self.followers = 0
 
     def tell(self, execution_id: str) -> None:
         """A run has news."""
-        for bell in self._bells.get(execution_id, ()):
-            bell.set()
+        for name in (execution_id, ANY):
+            for bell in self._bells.get(name, ()):
+                bell.set()
 
     def tell_all(self) -> None:
         """There may be news of any run."""
@@ -56,7 +67,7 @@ class Feed:
 
     async def follow(
         self, execution_id: str, after: int, *, heartbeat_s: float
-    ) -> AsyncIterator[list[Event]]:
+    ) -> AsyncIterator[Page]:
         """Yield the events above `after`, page by page and in order, until the run has ended.
 
         An empty page is a sign of life, after `heartbeat_s` without news.
@@ -73,33 +84,71 @@ class Feed:
                     over = over or any(one.type == "run.ended" for one in page)
                     if len(page) == PAGE:
                         continue
-                    await asyncio.sleep(PAUSE_S)
+                    await self._pause()
                 elif over or await self.is_over(execution_id, after):
                     return
                 elif clock() - spoke >= heartbeat_s:
-                    yield []
+                    yield Page()
                     spoke = clock()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LINGER_S if over else min(LOOK_S, heartbeat_s)):
                         await bell.wait()
 
-    async def _page(self, execution_id: str, after: int) -> list[Event]:
+    async def follow_all(
+        self, query: EventQuery, after: int, *, heartbeat_s: float
+    ) -> AsyncIterator[list[PlacedEvent]]:
+        """Yield the events of all runs after a place, page by page and in order, without an end.
+
+        An empty page is a sign of life, after `heartbeat_s` without news.
+        """
+        clock = asyncio.get_running_loop().time
+        spoke = clock()
+        with self._listening(ANY) as bell:
+            while True:
+                bell.clear()
+                page, after = await self._archive.all_events(query, after=after, limit=PAGE)
+                if page or clock() - spoke >= heartbeat_s:
+                    yield page
+                    spoke = clock()
+                if len(page) == PAGE:
+                    continue
+                await self._pause()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(LOOK_S, heartbeat_s)):
+                        await bell.wait()
+
+    async def _pause(self) -> None:
+        """Sleep to the next of the moments at which all followers look.
+
+        They look together, so that those at the same number share the question and the answer;
+        and the more they are, the less often: what they cost together stays the same.
+        """
+        pause_s = PAUSE_S + PAUSE_OF_ONE_S * self.followers
+        await asyncio.sleep(pause_s - asyncio.get_running_loop().time() % pause_s)
+
+    async def _page(self, execution_id: str, after: int) -> Page:
         key = (execution_id, after)
         reading = self._reading.get(key)
         if reading is None:
-            asking = self._archive.events(execution_id, after=after, limit=PAGE)
-            reading = self._reading[key] = asyncio.ensure_future(asking)
+            reading = self._reading[key] = asyncio.ensure_future(self._read(*key))
             reading.add_done_callback(lambda _: self._reading.pop(key, None))
         # Shielded: the question goes on for the others when one of them leaves.
         return await asyncio.shield(reading)
 
-    @contextmanager
-    def _listening(self, execution_id: str) -> Iterator[asyncio.Event]:
+    async def _read(self, execution_id: str, after: int) -> Page:
+        return Page(await self._archive.events(execution_id, after=after, limit=PAGE))
+
+    def check_room(self) -> None:
+        """Raise ConflictError when nobody more can follow."""
         if self.followers >= self._most:
             raise ConflictError(
                 f"{self._most} streams are open here already: close some, or ask another master",
                 "TOO_MANY_STREAMS",
             )
+
+    @contextmanager
+    def _listening(self, execution_id: str) -> Iterator[asyncio.Event]:
+        self.check_room()
         bell = asyncio.Event()
         self.followers += 1
         self._bells.setdefault(execution_id, set()).add(bell)

@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from weft.errors import MessageError
-from weft.kernel.claims import Drop, Finish, Run, Verdict
+from weft.kernel.claims import Drop, Finish, Park, Run, Verdict
 from weft.kernel.effects import Effect, Judgement
 from weft.kernel.json import encode
 from weft.kernel.messages import Token
 from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
 from weft.kernel.program import Activity, Program
+from weft.kernel.waiting import deliver
 from weft.runtime.reading import Reader
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
@@ -43,10 +44,14 @@ def consider(program: Program, token: Token, verdict: Verdict, read: Reader, now
     match verdict:
         case Drop(why):
             return Nothing(why)
+        case Park():
+            return Nothing("parked")
         case Finish(depth):
             return program.finish(token, depth, now_ms=now_ms)
         case Run(recorded):
-            if token.signal not in VISIT_SIGNALS:
+            if token.signal == "signal":
+                return deliver(token)
+            if token.signal not in VISIT_SIGNALS and not (recorded and token.signal == "awaited"):
                 return program.wake(token, now_ms=now_ms)
             if recorded is not None:
                 return _outcomes.decode(recorded)

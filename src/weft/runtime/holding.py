@@ -60,6 +60,11 @@ class Hold:
         """Whether the lease is gone: another may be at work, and this worker must write nothing."""
         return self._lease is not None and self._lease.lost
 
+    @property
+    def body(self) -> bytes:
+        """The message as it came."""
+        return self._delivery.body
+
     async def elsewhere(self, token: Token) -> bool:
         """Return whether a message that came again is on a lease: then it is not ours to handle.
 

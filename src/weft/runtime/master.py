@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from weft.errors import InputError, MessageError, NewerMessageError, StorageError
+from weft.kernel.context import Payload
 from weft.kernel.json import encode
 from weft.kernel.messages import (
     CompletionMessage,
@@ -24,15 +26,20 @@ from weft.kernel.program import Program
 from weft.ports import metrics
 from weft.ports.bus import Bus, BusError, Delivery
 from weft.ports.clock import Chance, Clock
-from weft.ports.journal import Definition
+from weft.ports.controls import Controls
+from weft.ports.journal import Definition, NodeRun
 from weft.ports.ledger import check_completion, check_status
 from weft.ports.metrics import UNMEASURED, Meter
 from weft.ports.outside import Log
 from weft.ports.payloads import Payloads
 from weft.ports.store import Store
 from weft.runtime.admission import Admission, refused
+from weft.runtime.beginning import first_tokens
+from weft.runtime.keeping import renamed
 from weft.runtime.newer import Newer
 from weft.runtime.queues import COMPLETION, EXECUTION, STATUS, level_of
+from weft.runtime.repair import Repairer
+from weft.runtime.steering import PLAIN, How, control_of
 
 BATCH = 500
 BATCH_BYTES = 512 * 1024
@@ -45,10 +52,23 @@ ENOUGH = BATCH // 2
 """A batch that has so many waits no longer."""
 
 
+Ended = Callable[[list[str]], Awaitable[None]]
+
+
 class Master:
     """Keeps the ledger."""
 
-    def __init__(self, bus: Bus, store: Store, log: Log, meter: Meter = UNMEASURED) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        store: Store,
+        log: Log,
+        meter: Meter = UNMEASURED,
+        *,
+        ended: Ended | None = None,
+    ) -> None:
+        """Fold into `store`; `ended` is told which runs have ended, and perhaps told again."""
+        self._ended = ended
         self._bus = bus
         self._store = store
         self._log = log
@@ -101,9 +121,11 @@ class Master:
         while True:
             try:
                 await self._store.fold(statuses, completions)
+                if completions and self._ended is not None:
+                    await self._ended([one.execution_id for one in completions])
                 self._told(statuses, completions, perf_counter() - began)
                 return
-            except StorageError as problem:
+            except (StorageError, BusError) as problem:
                 self._meter.add(metrics.STORE_OUTAGES)
                 self._log.write("warning", f"the history waits for its store: {problem}")
                 await asyncio.sleep(pause_s)
@@ -160,6 +182,8 @@ class Starter:
         store: Store,
         payloads: Payloads,
         admission: Admission,
+        repairer: Repairer,
+        controls: Controls,
         clock: Clock,
         chance: Chance,
     ) -> None:
@@ -167,23 +191,34 @@ class Starter:
         self._store = store
         self._payloads = payloads
         self._admission = admission
+        self._repairer = repairer
+        self._controls = controls
         self._clock = clock
         self._chance = chance
 
     async def start(
-        self, program: Program, source: bytes, given: Any, execution_id: str | None = None
+        self,
+        program: Program,
+        source: bytes,
+        given: Any,
+        execution_id: str | None = None,
+        how: How = PLAIN,
     ) -> str:
         """Start a run and return its id; it will then end, come what may."""
         now_ms = self._clock.now_ms()
         run = execution_id or self._chance.execution_id(now_ms)
         await self._store.save_definition(Definition(program.ref, program.workflow_id, source))
-        tokens, payloads = program.start(run, encode(given), now_ms=now_ms)
+        tokens, payloads = first_tokens(program, run, encode(given), now_ms, how)
         # Before the run is noted: what is noted can be begun again, and then refers to them.
         for payload in payloads:
             await self._payloads.put(run, payload)
-        if not await self._admission.admit(*tokens):
+        kept = await self._kept(run, how)
+        if not await self._admission.admit(*tokens, kept=kept):
             raise InputError(f"there is a run called {run} already; choose another id")
         try:
+            if kept:
+                await self._repairer.begin(run)
+                return run
             for token in tokens:
                 named = msgspec.structs.replace(token, publish_id=self._chance.publish_id())
                 await self._bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
@@ -191,6 +226,16 @@ class Starter:
             await self._withdraw(tokens[0], problem)
             raise
         return run
+
+    async def _kept(self, run: str, how: How) -> list[NodeRun]:
+        """Keep what was decided about a run, and return the history it begins with."""
+        if how is not PLAIN:
+            await self._controls.note(control_of(run, how))
+        for one in how.kept:
+            if one.output_ref is not None:
+                body = Raw(await self._payloads.get(one.execution_id, one.output_ref))
+                await self._payloads.put(run, Payload(one.output_ref, body))
+        return renamed(how.kept, run)
 
     async def _withdraw(self, first: Token, problem: BusError) -> None:
         """End a run that the broker did not take: whoever was told that it failed starts another.

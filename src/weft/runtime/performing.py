@@ -19,6 +19,7 @@ from weft.kernel.effects import (
     DiscardSplit,
     Effect,
     Forget,
+    Hasten,
     Items,
     Judgement,
     Load,
@@ -28,12 +29,13 @@ from weft.kernel.effects import (
     SetTimer,
     Store,
 )
+from weft.kernel.lines import Line
 from weft.kernel.messages import Token, encode_message
 from weft.runtime.log_fields import fields_of
 from weft.runtime.outbox import Outbox
 from weft.runtime.queues import COMPLETION, level_of, queue_of
 from weft.runtime.reading import Reader
-from weft.runtime.reporting import status_of
+from weft.runtime.reporting import status_of, text_of
 from weft.runtime.sending import Sending
 from weft.runtime.services import Services
 
@@ -92,7 +94,8 @@ class Performer:
             case Publish(token):
                 sending.publish(self._publish(self._named(token, by)))
             case Report():
-                status = status_of(effect, at.clock.now_ms(), duration_ms)
+                log = self._lines_of(effect)
+                status = status_of(effect, at.clock.now_ms(), duration_ms, log)
                 sending.tell(self._outbox.report(status))
             case Load():
                 return Raw(await at.payloads.get(execution_id, effect.ref))
@@ -111,19 +114,28 @@ class Performer:
             case SetTimer(token, due_ms):
                 body = encode_message(self._named(token, by))
                 await at.timers.set(by.run, token.token_id, due_ms, body)
+            case Hasten(token_id):
+                await at.timers.hasten(by.run, token_id, at.clock.now_ms())
             case CancelTimer(token_id):
                 await at.timers.cancel(by.run, token_id)
             case Log(token, level, message):
-                text = (
-                    message if isinstance(message, str) else msgspec.json.encode(message).decode()
-                )
-                at.log.write(level, text, **fields_of(token))
+                self._write(token, level, text_of(message))
             case Complete(completion):
                 await at.bus.publish(COMPLETION, encode_message(completion))
                 await at.timers.cancel_all(by.run)
             case _:
                 assert_never(effect)
         return None
+
+    def _write(self, token: Token, level: str, text: str) -> None:
+        """Write a line of a node, and keep it for the history of its run."""
+        self._at.log.write(level, text, **fields_of(token))
+        if self._at.activities.lines is not None:
+            self._at.activities.lines.keep(token, level, text, {})
+
+    def _lines_of(self, report: Report) -> tuple[Line, ...]:
+        lines = self._at.activities.lines
+        return lines.take(report.token, report.node) if lines is not None else ()
 
     def _named(self, token: Token, by: Token) -> Token:
         publish_id = self._at.chance.publish_id()

@@ -14,6 +14,7 @@ from weft.errors import DefinitionError
 from weft.kernel.messages import check_identifier
 from weft.ports.journal import Definition
 from weft.ports.workflows import Version, Workflow
+from weft.runtime import auditing
 from weft.runtime.backend import Backend
 from weft.runtime.refusals import ConflictError, NotThereError, StaleError
 
@@ -53,6 +54,7 @@ class Publishing:
                 " add a version to it, or change the document's id",
                 "WORKFLOW_EXISTS",
             )
+        auditing.note(f"workflow {workflow.workflow_id}", None, workflow)
         return workflow
 
     async def add_version(
@@ -78,7 +80,7 @@ class Publishing:
             return await self._change(before, published=wanted)
         number = before.latest + 1
         after = self._next(before, latest=number, published=number if publish else before.published)
-        await self._save(after, _version(after, definition, note), definition)
+        await self._save(after, _version(after, definition, note), definition, before=before)
         return after
 
     async def publish(self, workflow_id: str, number: int | None, expected: int | None) -> Workflow:
@@ -156,7 +158,7 @@ class Publishing:
         if all(getattr(before, name) == value for name, value in changes.items()):
             return before
         after = self._next(before, **changes)
-        await self._save(after)
+        await self._save(after, before=before)
         return after
 
     async def _save(
@@ -164,9 +166,12 @@ class Publishing:
         after: Workflow,
         version: Version | None = None,
         definition: Definition | None = None,
+        *,
+        before: Workflow,
     ) -> None:
         if not await self._at.registry.save(after, version, definition):
             raise _stale(after.workflow_id, after.revision - 1, None)
+        auditing.note(f"workflow {after.workflow_id}", before, after)
 
 
 def _version(workflow: Workflow, definition: Definition, note: str) -> Version:

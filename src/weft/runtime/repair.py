@@ -11,13 +11,14 @@ is executed a second time. What it does not know is, with the same idempotency k
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import msgspec
 from msgspec import Raw
 
 from weft.errors import MessageError, StorageError, UnavailableError
-from weft.kernel.effects import Begin, Forget, Restore, Supersede
+from weft.kernel.effects import Begin, Forget, Pause, Restore, Supersede
+from weft.kernel.ids import derive
 from weft.kernel.lineage import scope_of
 from weft.kernel.messages import (
     CompletionMessage,
@@ -27,17 +28,21 @@ from weft.kernel.messages import (
     run_of,
 )
 from weft.kernel.moment import to_iso
-from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
+from weft.kernel.outcome import Awaits, Failed, NodeError, Outcome, Succeeded, Suspended
 from weft.kernel.program import Program
+from weft.kernel.waiting import woken_id
 from weft.ports.bus import Bus
 from weft.ports.clock import Chance, Clock
+from weft.ports.controls import Controls
 from weft.ports.coordinator import Coordinator
 from weft.ports.journal import Execution, NodeRun
 from weft.ports.payloads import Payloads
+from weft.ports.signals import SignalLog
 from weft.ports.store import Store
 from weft.ports.timers import Timers
 from weft.runtime.programs import Programs
 from weft.runtime.queues import COMPLETION, EXECUTION, level_of
+from weft.runtime.signalling import signals_of
 
 PAGE = 500
 
@@ -51,6 +56,8 @@ class Repairer:
         self,
         store: Store,
         payloads: Payloads,
+        controls: Controls,
+        signals: SignalLog,
         programs: Programs,
         coordinator: Coordinator,
         timers: Timers,
@@ -60,6 +67,8 @@ class Repairer:
     ) -> None:
         self._store = store
         self._payloads = payloads
+        self._controls = controls
+        self._signals = signals
         self._programs = programs
         self._coordinator = coordinator
         self._timers = timers
@@ -95,6 +104,10 @@ class Repairer:
             return "failed"
         return "rebuilt"
 
+    async def begin(self, run: str) -> None:
+        """Begin a run that is noted with a history: it goes on where that ends."""
+        await self._rebuild(run, 0)
+
     async def _rebuild(self, run: str, generation: int) -> None:
         tokens = decode_tokens(await self._store.start_of(run) or b"[]")
         if not tokens:
@@ -102,12 +115,16 @@ class Repairer:
         program, _ = await self._programs.of(tokens[0])
         state = run_of(run, generation)
         history = await self._store.node_runs(run)
+        ended = frozenset(one.token_id for one in history if one.status == "success")
         for start in range(0, len(history), PAGE):
             page = [(one, await self._output(one)) for one in history[start : start + PAGE]]
-            restored = restorations(program, tokens[0], page)
+            restored = restorations(program, tokens[0], page, ended)
             await asyncio.gather(*(self._coordinator.answer(state, one) for one in restored))
         await self._coordinator.answer(state, Begin())
-        for token in tokens:
+        if (await self._controls.control(run)).paused_ms is not None:
+            await self._coordinator.answer(state, Pause(on=True))
+        # Read after the state has its number: who sends one meanwhile sees this state, or is seen.
+        for token in (*tokens, *await signals_of(self._signals, tokens[0])):
             again = msgspec.structs.replace(
                 token, generation=generation, publish_id=self._chance.publish_id(), trouble=0
             )
@@ -132,23 +149,32 @@ class Repairer:
 
 
 def restorations(
-    program: Program, start: Token, history: Iterable[tuple[NodeRun, Raw | None]]
+    program: Program,
+    start: Token,
+    history: Iterable[tuple[NodeRun, Raw | None]],
+    ended: Container[str] = (),
 ) -> Iterator[Restore]:
     """Iterate over what history can put on record: each node run comes with its output.
 
-    Only activities: what the engine itself decided, it decides again, and just the same.
+    Only activities, and waits whose end is among the tokens that `ended` well: what else the engine
+    itself decided, it decides again, and just the same.
     """
     for run, output in history:
+        if run.status == "waiting" and derive(run.token_id, "resume") in ended:
+            yield _restore(run, Suspended(run.at_ms))
         there = msgspec.structs.replace(start, current_node=run.node_id, signal="")
         if not program.knows(there) or not program.outside(there):
             continue
+        if run.status == "waiting" and woken_id(run.token_id) in ended:
+            yield _restore(run, Awaits(name="again", until_ms=run.at_ms))
         outcome = _outcome(run, output)
         if outcome is not None:
-            yield Restore(
-                scope=scope_of(run.lineage),
-                token_id=run.token_id,
-                outcome=msgspec.json.encode(outcome),
-            )
+            yield _restore(run, outcome)
+
+
+def _restore(run: NodeRun, outcome: Outcome) -> Restore:
+    body = msgspec.json.encode(outcome)
+    return Restore(scope=scope_of(run.lineage), token_id=run.token_id, outcome=body)
 
 
 def _outcome(run: NodeRun, output: Raw | None) -> Outcome | None:

@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from weft.kernel.context import INLINE_LIMIT, Ref, stored
 from weft.kernel.effects import Report
+from weft.kernel.lines import Line
 from weft.kernel.messages import CompletionMessage, NodeStatusMessage, Token
 from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError
@@ -27,8 +28,10 @@ def running(token: Token, now_ms: int) -> NodeStatusMessage:
     )
 
 
-def status_of(report: Report, now_ms: int, duration_ms: int) -> NodeStatusMessage:
-    """Return the status message that a report asks for."""
+def status_of(
+    report: Report, now_ms: int, duration_ms: int, log: tuple[Line, ...] = ()
+) -> NodeStatusMessage:
+    """Return the status message that a report asks for, with what the node wrote to the log."""
     output, ref = _carried(report.output)
     token = report.token
     return NodeStatusMessage(
@@ -47,6 +50,7 @@ def status_of(report: Report, now_ms: int, duration_ms: int) -> NodeStatusMessag
         progress=report.progress,
         details=report.details,
         metadata=report.metadata,
+        log=log,
     )
 
 
@@ -62,6 +66,19 @@ def cancelled(
         completed_at=to_iso(now_ms),
         total_duration_ms=max(0, now_ms - started_ms),
         error=NodeError(reason or "it was cancelled", "CANCELLED"),
+    )
+
+
+def expired(workflow_id: str, execution_id: str, started_ms: int, now_ms: int) -> CompletionMessage:
+    """Return the ending of a run that took longer than it may."""
+    return CompletionMessage(
+        workflow_id=workflow_id,
+        execution_id=execution_id,
+        status="failed",
+        final_context={},
+        completed_at=to_iso(now_ms),
+        total_duration_ms=max(0, now_ms - started_ms),
+        error=NodeError("the run did not end within its time limit", "EXECUTION_TIMEOUT"),
     )
 
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
 from weft.errors import StorageError
 from weft.ports.clock import Clock
 from weft.ports.outside import Log
-from weft.ports.store import Store
 
 LONGEST_PAUSE_S = 3600.0
 SHORTEST_PAUSE_S = 1.0
 
 
+class Prunes(Protocol):
+    """What can be asked to forget."""
+
+    async def prune(self, before_ms: int) -> int:
+        """Drop runs that ended before a moment, and say how many."""
+        ...
+
+
 class Retention:
     """Drops what ended longer ago than history is kept. Any number of them may run."""
 
-    def __init__(self, store: Store, clock: Clock, log: Log, keep_ms: int) -> None:
+    def __init__(self, store: Prunes, clock: Clock, log: Log, keep_ms: int) -> None:
         self._store = store
         self._clock = clock
         self._log = log

@@ -29,4 +29,7 @@ class Run:
         self.ended = False
         self.queued = False
         """Whether it already waits for its turn."""
+        self.priority = 0
+        self.kept: frozenset[tuple[str, str]] = frozenset()
+        """(token, node) of the visits that it was given as history: they are told of already."""
         self.done: asyncio.Future[CompletionMessage] = asyncio.get_running_loop().create_future()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from weft.ports.bus import Bus
 from weft.ports.clock import Chance, Clock
 from weft.ports.coordinator import Coordinator
+from weft.ports.endings import Endings
 from weft.ports.holding import Holdings, Leases, Roster
 from weft.ports.outside import Log
 from weft.ports.pulse import Pulses
@@ -29,6 +30,7 @@ class Services:
     holdings: Holdings
     roster: Roster
     pulses: Pulses
+    endings: Endings
     admission: Admission
     payloads: PayloadCache
     programs: Programs

@@ -21,11 +21,13 @@ from weft.kernel.effects import (
     CancelTimer,
     Complete,
     Effect,
+    Hasten,
     Items,
     Judgement,
     Load,
     Log,
     Publish,
+    R,
     Record,
     Report,
     SetTimer,
@@ -46,8 +48,9 @@ from weft.ports.events import Drafts, ended, numbered, started
 from weft.ports.journal import Batch, Execution, Journal, Quarantined
 from weft.ports.ledger import node_run_of
 from weft.runtime.handling import Nothing, consider, perform, sound
+from weft.runtime.line_keeper import LineKeeper
 from weft.runtime.reading import Reader
-from weft.runtime.reporting import cancelled, running, status_of
+from weft.runtime.reporting import running, status_of, text_of
 from weft.runtime.run import Run
 
 News = NodeStatusMessage | CompletionMessage
@@ -66,6 +69,8 @@ class Turn:
     progress: dict[str, int] = field(default_factory=dict)
     events: Drafts = field(default_factory=Drafts)
     handled: int = 0
+    waiters: list[str] = field(default_factory=list)
+    """What somebody waits for to be committed."""
 
 
 class Turns:
@@ -89,6 +94,7 @@ class Turns:
         self.uncommitted_timers: dict[str, Token] = {}
         self._logs: dict[str, int] = {}
         """The number of the last event of each run that has an event log."""
+        self.lines: LineKeeper | None = None
         self.reader = Reader(self._load)
         self.turn = Turn()
 
@@ -145,22 +151,27 @@ class Turns:
 
     def fire(self, run: Run, timer_id: str) -> None:
         """A timer is due: its token is sent and the timer is gone, in one commit."""
+        self._release(run, timer_id)
+        # Behind what waits: of two timers that are due, the earlier one counts.
+        run.ready.extend(self._sent)
+        self._sent.clear()
+
+    def _release(self, run: Run, timer_id: str) -> None:
+        """Send the token of a timer, which is then gone; nothing when it is gone already."""
+        cancelled = (run.execution_id, timer_id)
         token = self.uncommitted_timers.pop(timer_id, None)
         if token is None:
-            body = self._journal.timer(run.execution_id, timer_id)
-            if body is None:
-                return  # cancelled meanwhile
+            body = self._journal.timer(*cancelled)
+            if body is None or cancelled in self.turn.batch.cancelled:
+                return
             try:
                 token = read_token(body)
             except Exception as problem:
                 self._quarantine(run, None, body, problem)
                 return
         self.turn.batch.timers.pop(timer_id, None)
-        self.turn.batch.cancelled.append((run.execution_id, timer_id))
+        self.turn.batch.cancelled.append(cancelled)
         self._number(token)
-        # Behind what waits: of two timers that are due, the earlier one counts.
-        run.ready.extend(self._sent)
-        self._sent.clear()
 
     def send(self, run: Run, *tokens: Token) -> None:
         """Give each token its number and its place in the queue."""
@@ -202,17 +213,19 @@ class Turns:
         if isinstance(doing, Nothing):
             self._consume(seq)
         elif isinstance(doing, Activity):
-            self._tell_running(token)
+            self._tell_running(run, token)
             self.turn.activities.append((run, seq, token, doing))
         elif isinstance(doing, Outcome):
             if not token.signal:
-                self._tell_running(token)
+                self._tell_running(run, token)
             self.settle(run, seq, token, doing, 0)
         else:
             self._perform(run, doing, 0)
             self._consume(seq)
 
-    def _tell_running(self, token: Token) -> None:
+    def _tell_running(self, run: Run, token: Token) -> None:
+        if (token.token_id, token.current_node) in run.kept:
+            return
         status = running(token, self._now())
         self.turn.news.append(status)
         if token.execution_id in self._logs:
@@ -268,13 +281,15 @@ class Turns:
             ),
         )
 
-    def cancel(self, run: Run, started_ms: int, reason: str) -> None:
+    def end(self, run: Run, message: CompletionMessage) -> None:
         """End a run now, wherever its tokens are."""
         self.turn.touched[run.execution_id] = run
-        self._end(
-            run,
-            cancelled(run.program.workflow_id, run.execution_id, started_ms, self._now(), reason),
-        )
+        self._end(run, message)
+
+    def ask(self, run: Run, effect: Asks[R]) -> R:
+        """Answer a question about a run from outside; what it changes is in the next commit."""
+        self.turn.touched[run.execution_id] = run
+        return run.coordination.answer(effect)
 
     # -- effects -------------------------------------------------------------------------------
 
@@ -282,12 +297,12 @@ class Turns:
         perform(judgement, lambda effect: self._do(run, effect, duration_ms))
         self._line_up(run)
 
-    def _do(self, run: Run, effect: Effect, duration_ms: int) -> Any:
+    def _do(self, run: Run, effect: Effect, duration_ms: int) -> Any:  # noqa: PLR0912
         match effect:
             case Publish(token):
                 self._number(token)
             case Report():
-                self._report(effect, duration_ms)
+                self._report(run, effect, duration_ms)
             case Record():
                 # One commit holds the outcome and all its effects: nothing can come between.
                 return Stands(effect.outcome)
@@ -301,12 +316,16 @@ class Turns:
                 self.keep(run, [payload])
             case SetTimer(token, due_ms):
                 self._set_timer(run, token, due_ms)
+            case Hasten(token_id):
+                self._release(run, token_id)
             case CancelTimer(token_id):
                 self.turn.batch.timers.pop(token_id, None)
                 self.uncommitted_timers.pop(token_id, None)
                 self.turn.batch.cancelled.append((run.execution_id, token_id))
             case Log():
                 self.turn.lines.append(effect)
+                if self.lines is not None:
+                    self.lines.keep(effect.token, effect.level, text_of(effect.message), {})
             case Complete(message):
                 self._end(run, message)
             case _:
@@ -322,9 +341,12 @@ class Turns:
             self.uncommitted_timers[token.token_id] = token
             self._wake_at(due_ms, run.execution_id, token.token_id)
 
-    def _report(self, report: Report, duration_ms: int) -> None:
+    def _report(self, run: Run, report: Report, duration_ms: int) -> None:
+        if (report.token.token_id, report.node) in run.kept:
+            return
         now_ms = self._now()
-        status = status_of(report, now_ms, duration_ms)
+        log = self.lines.take(report.token, report.node) if self.lines is not None else ()
+        status = status_of(report, now_ms, duration_ms, log)
         node_run = node_run_of(status, now_ms)
         if node_run is not None:
             self.turn.batch.node_runs.append(node_run)

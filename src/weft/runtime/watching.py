@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from weft.kernel.claims import Drop, Finish, Run, Verdict
+from weft.kernel.claims import Drop, Finish, Park, Run, Verdict
 from weft.kernel.effects import Asks
 from weft.kernel.messages import Token, decode_completion
 from weft.kernel.outcome import Outcome
@@ -171,6 +171,8 @@ def _word(verdict: Verdict) -> str:
             return "finish"
         case Drop(why):
             return why
+        case Park():
+            return "parked"
 
 
 _conforms: type[Coordinator] = _Watched

@@ -55,6 +55,7 @@ class Whereabouts:
 
     def __init__(self, execution_id: str, snapshot: Snapshot, layout: Layout) -> None:
         self._run = execution_id
+        self._stem = _stem(execution_id, snapshot)
         self._snapshot = snapshot
         self._layout = layout
         self._names = {way.src for way in layout.ways.values()}
@@ -107,7 +108,7 @@ class Whereabouts:
     def _signals(self, scope: Scope, barriers: list[Barrier]) -> set[str]:
         """Return the ids that time-outs and pages of this scope have."""
         ids = {
-            derive(derive(self._run, scope.name, merge, "merge"), "timeout")
+            derive(derive(self._stem, scope.name, merge, "merge"), "timeout")
             for merge in self._layout.merges
         }
         for one in barriers:
@@ -182,14 +183,14 @@ class Whereabouts:
             return self._layout.aggregators.get(node, ())
         if tag == "opened":
             merges = self._layout.merges
-            return tuple(one for one in merges if derive(self._run, scope, one, "merge") == step)
+            return tuple(one for one in merges if derive(self._stem, scope, one, "merge") == step)
         return (node,)
 
     def _merged(self, scope: Scope, lineage: Lineage) -> list[Place]:
         """Return what follows merges that have opened, where nobody has claimed it."""
         places = []
         for node in sorted(scope.merged):
-            unit = derive(self._run, scope.name, node, "merge")
+            unit = derive(self._stem, scope.name, node, "merge")
             if unit not in scope.fates and unit not in scope.left:
                 after = [way.dst for way in self._layout.ways.values() if way.src == node]
                 places.append(Place("queued", lineage, after[0] if len(after) == 1 else ""))
@@ -232,3 +233,10 @@ def _node(token: str, known: Mapping[str, tuple[str, str]]) -> str:
         if node:
             return node
     return ""
+
+
+def _stem(execution_id: str, snapshot: Snapshot) -> str:
+    """Return what the ids of a run's tokens follow from, as far as one of them tells."""
+    kept = (*(one.token for one in snapshot.alarms), *snapshot.parked, *(snapshot.queued or ()))
+    origins = (one.origin for one in snapshot.barriers)
+    return next((one.stem for one in (*kept, *origins)), execution_id)

@@ -16,6 +16,7 @@ from time import perf_counter
 import msgspec
 
 from weft.errors import MessageError, NewerMessageError
+from weft.kernel.claims import Park, Verdict
 from weft.kernel.effects import Judgement
 from weft.kernel.lineage import describe
 from weft.kernel.messages import Token, decode_token, encode_again
@@ -37,9 +38,12 @@ from weft.runtime.queues import DELAYS_S, EXECUTION, RETRIES, TIMEOUT, level_of
 from weft.runtime.reading import Reader
 from weft.runtime.reporting import running
 from weft.runtime.services import Services
+from weft.runtime.stopping import Stopper
 from weft.runtime.watching import Visit
 
 AWAY_S = 5.0
+PARKED_MS = 3_600_000
+"""A parked message looks after its run so often, should whoever resumed it have died half-way."""
 QUEUES = (EXECUTION, TIMEOUT)
 """What a worker can consume."""
 
@@ -78,11 +82,14 @@ class Worker:
         self._quarantine = Quarantine(services)
         self._newer = Newer(services.bus, services.log)
         self._courtesy = Courtesy()
+        self._stopper = Stopper(services.endings, services.log)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Consume until cancelled."""
-        await together(self._attendance.keep(), *map(self._consume, self._queues))
+        await together(
+            self._attendance.keep(), self._stopper.run(), *map(self._consume, self._queues)
+        )
 
     async def drain(self, grace_s: float) -> int:
         """Wait for what is being handled; give back what does not finish in time, and say how many.
@@ -174,7 +181,7 @@ class Worker:
 
     async def _visit(self, program: Program, token: Token, hold: Hold) -> None:
         at, now_ms = self._at, self._at.clock.now_ms()
-        verdict = await at.coordinator.claim(token)
+        verdict = await self._claim(token, hold)
         await self._courtesy.wait()
         began = perf_counter()
         doing = await at.payloads.read(
@@ -185,6 +192,17 @@ class Worker:
             return
         with at.watch.visit(program, token) as visit:
             await self._carry_out(program, visit, doing, now_ms, hold)
+
+    async def _claim(self, token: Token, hold: Hold) -> Verdict:
+        """Claim a token; if its run is paused, put its message where it waits for the run."""
+        at, name = self._at, f"{token.token_id}:{token.publish_id}"
+        while True:
+            verdict = await at.coordinator.claim(token)
+            if not isinstance(verdict, Park):
+                return verdict
+            until_ms = at.clock.now_ms() + PARKED_MS
+            if await at.timers.park(token.run, name, until_ms, hold.body):
+                return verdict
 
     async def _carry_out(
         self,
@@ -203,8 +221,13 @@ class Worker:
             self._outbox.report(running(token, now_ms))
         duration_ms = 0
         if isinstance(doing, Activity):
-            with hold.working(token):
-                outcome: Outcome = await at.activities.run(token, doing)
+            with hold.working(token), self._stopper.working(token.run) as work:
+                try:
+                    outcome: Outcome = await at.activities.run(token, doing)
+                except asyncio.CancelledError:
+                    if not work.was_stopped():
+                        raise
+                    return  # the run has ended: what the node came to would have no effect
             duration_ms = at.clock.now_ms() - now_ms
         else:
             outcome = doing

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 
 from weft.adapters.embedded.reading import VISITS, SqliteReader, read_visit
 from weft.adapters.embedded.threaded import Threaded, transaction
-from weft.errors import StorageError
+from weft.errors import InputError, StorageError
 from weft.kernel.context import Ref
 from weft.kernel.lineage import Lineage
 from weft.ports.archive import (
     Archive,
+    EventPage,
+    EventQuery,
     ItemTotals,
+    KeptLines,
     NodeTotals,
+    PlacedEvent,
     PlacedVisit,
     RunQuery,
     StartKey,
     VisitQuery,
     inside_item,
     inside_split,
+    newest,
 )
 from weft.ports.events import Event, read_event
 from weft.ports.journal import Definition, Execution, NodeRun, Quarantined
@@ -38,18 +44,49 @@ WHERE (started_ms, execution_id) < (?, ?) AND started_ms BETWEEN ? AND ?
   AND (?7 = '' OR instr(execution_id, ?7) > 0)
 ORDER BY started_ms DESC, execution_id DESC LIMIT ?8
 """
+_PARKED_RUNS = _RUNS.replace("FROM execution", "FROM parked_run")
 _OUTPUT = f"{VISITS} WHERE execution_id = ? AND token_id = ? AND node_id = ?"
 _TOTALS = """
 SELECT node_id, status, count(*), min(at_ms - duration_ms), max(at_ms), sum(duration_ms)
 FROM node_run WHERE execution_id = ? GROUP BY node_id, status ORDER BY min(rowid)
 """
+# ITEM(one) names an item, in the words of the index node_run_item.
 _ITEMS = """
-SELECT min(rowid) AS place, lineage, count(*), sum(status = 'failed'), max(at_ms)
-FROM node_run
-WHERE execution_id = ? AND lineage IS NOT NULL AND instr(lineage, ?) > 0
-GROUP BY lineage HAVING min(rowid) > ? ORDER BY min(rowid) LIMIT ?
+WITH first AS MATERIALIZED (
+  SELECT rowid AS place, lineage, ITEM(one) AS item FROM node_run AS one
+  WHERE execution_id = ?1 AND rowid > ?3
+    AND lineage IS NOT NULL AND instr(lineage, ?2) > 0
+    AND NOT EXISTS (
+      SELECT 1 FROM node_run AS earlier
+      WHERE earlier.execution_id = ?1 AND earlier.lineage IS NOT NULL
+        AND ITEM(earlier) = ITEM(one) AND earlier.rowid < one.rowid)
+  ORDER BY rowid LIMIT ?4)
+SELECT place, first.lineage, count(*), sum(status = 'failed'), max(at_ms)
+FROM first CROSS JOIN node_run AS inside
+  ON inside.execution_id = ?1 AND inside.lineage IS NOT NULL AND ITEM(inside) = first.item
+GROUP BY place ORDER BY place
 """
+_ITEMS = re.sub(
+    r"ITEM\((\w+)\)",
+    r"(json_extract(CAST(\1.lineage AS TEXT), '$[#-1].split_token')"
+    r" || '/' || json_extract(CAST(\1.lineage AS TEXT), '$[#-1].item_index'))",
+    _ITEMS,
+)
 _EVENTS = "SELECT body FROM event WHERE execution_id = ? AND seq > ? ORDER BY seq LIMIT ?"
+_LAST_PLACE = "SELECT coalesce(max(place), 0) FROM event_place"
+_ALL_EVENTS = """
+SELECT place, execution_id, workflow_id, body
+FROM event_place JOIN event USING (execution_id, seq) JOIN execution USING (execution_id)
+WHERE place > ?1 AND place <= ?2
+  AND (?3 = '' OR workflow_id = ?3)
+  AND (?4 = '[]' OR execution_id IN (SELECT value FROM json_each(?4)))
+ORDER BY place LIMIT ?5
+"""
+_LINES = """
+SELECT place, node_id, attempt, lineage, lines FROM node_log
+WHERE execution_id = ?1 AND place > ?2 AND (?3 = '' OR node_id = ?3)
+ORDER BY place LIMIT ?4
+"""
 _COUNTS = """
 SELECT workflow_id, status, count(*) FROM execution WHERE started_ms >= ?
 GROUP BY workflow_id, status
@@ -64,7 +101,11 @@ class SqliteArchive:
 
     async def run(self, execution_id: str) -> Execution | None:
         """Return one run."""
-        return await self._file.do(lambda db: SqliteReader(db).execution(execution_id))
+        found = await self._file.do(lambda db: SqliteReader(db).execution(execution_id))
+        if found is not None:
+            return found
+        rows = await self._rows("SELECT * FROM parked_run WHERE execution_id = ?", execution_id)
+        return _listed(rows[0]) if rows else None
 
     async def runs(self, query: RunQuery) -> list[Execution]:
         """Return a page of runs, newest first."""
@@ -77,17 +118,8 @@ class SqliteArchive:
             query.containing,
             query.limit,
         )
-        return [
-            Execution(
-                execution_id=row[0],
-                workflow_id=row[1],
-                definition_ref=row[2],
-                status=row[3],
-                started_ms=row[4],
-                ended_ms=row[5],
-            )
-            for row in await self._rows(_RUNS, *values)
-        ]
+        rows = await self._rows(_RUNS, *values) + await self._rows(_PARKED_RUNS, *values)
+        return newest([_listed(row) for row in rows], query.limit)
 
     async def definition(self, ref: str) -> Definition | None:
         """Return a definition by its content address."""
@@ -164,6 +196,32 @@ class SqliteArchive:
         """Return the number of the last event of a run."""
         return await self._file.do(lambda db: SqliteReader(db).last_event(execution_id))
 
+    async def all_events(self, query: EventQuery, *, after: int, limit: int) -> EventPage:
+        """Return events of all runs after a place."""
+        last = await self.last_place()
+        runs = msgspec.json.encode(query.runs).decode()
+        values = (after, last, query.workflow_id, runs, limit)
+        rows = await self._rows(_ALL_EVENTS, *values) if last > after else []
+        found = [
+            PlacedEvent(place, run, workflow, read_event(body))
+            for place, run, workflow, body in rows
+        ]
+        return EventPage(found, found[-1].place if len(found) == limit else max(after, last))
+
+    async def last_place(self) -> int:
+        """Return the place of the last event of all."""
+        return int((await self._rows(_LAST_PLACE))[0][0])
+
+    async def lines(
+        self, execution_id: str, *, node_id: str, after: int, limit: int
+    ) -> list[KeptLines]:
+        """Return what visits after a place wrote to the log."""
+        rows = await self._rows(_LINES, execution_id, after, node_id, limit)
+        return [
+            KeptLines(place, node, attempt, _lineage.decode(stack) if stack else (), lines)
+            for place, node, attempt, stack, lines in rows
+        ]
+
     async def counts(self, since_ms: int) -> Mapping[tuple[str, str], int]:
         """Return how many runs there are of each workflow and status."""
         rows = await self._rows(_COUNTS, since_ms)
@@ -198,8 +256,37 @@ class SqliteArchive:
         """Return what is in quarantine, oldest first."""
         return await self._file.do(lambda db: SqliteReader(db).quarantine())
 
+    async def drop_aside(self, numbers: Collection[int] | None) -> list[tuple[int, Quarantined]]:
+        """Drop what stands at these places in quarantine (None: all), all of it or nothing."""
+
+        def work(db: sqlite3.Connection) -> list[tuple[int, Quarantined]]:
+            with transaction(db):
+                rows = [seq for (seq,) in db.execute("SELECT seq FROM quarantine ORDER BY seq")]
+                found = list(enumerate(SqliteReader(db).quarantine(), 1))
+                wanted = range(1, len(rows) + 1) if numbers is None else sorted(set(numbers))
+                if any(not 1 <= number <= len(rows) for number in wanted):
+                    there = f"it holds {len(rows)}" if rows else "it is empty"
+                    named = ", ".join(str(one) for one in wanted if not 1 <= one <= len(rows))
+                    raise InputError(f"there is no message {named} in quarantine: {there}")
+                gone = [(rows[number - 1],) for number in wanted]
+                db.executemany("DELETE FROM quarantine WHERE seq = ?", gone)
+                return [found[number - 1] for number in wanted]
+
+        return await self._file.do(work)
+
     async def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         return await self._file.do(lambda db: db.execute(statement, values).fetchall())
+
+
+def _listed(row: tuple[Any, ...]) -> Execution:
+    return Execution(
+        execution_id=row[0],
+        workflow_id=row[1],
+        definition_ref=row[2],
+        status=row[3],
+        started_ms=row[4],
+        ended_ms=row[5],
+    )
 
 
 _conforms: type[Archive] = SqliteArchive

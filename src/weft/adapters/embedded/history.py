@@ -33,6 +33,26 @@ class SqliteHistory(SqliteReader):
                 " choose another --db"
             )
 
+    def tables(self) -> set[str]:
+        """Return the names of what the file has."""
+        return {name for (name,) in self._reader.execute("SELECT name FROM sqlite_master")}
+
+    def run_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of the newest runs that begin so."""
+        query = (
+            "SELECT execution_id FROM execution WHERE substr(execution_id, 1, length(?1)) = ?1"
+            " ORDER BY started_ms DESC LIMIT ?2"
+        )
+        return [name for (name,) in self._reader.execute(query, (beginning, limit))]
+
+    def workflow_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of workflows that begin so."""
+        query = (
+            "SELECT workflow_id FROM workflow WHERE substr(workflow_id, 1, length(?1)) = ?1"
+            " ORDER BY workflow_id LIMIT ?2"
+        )
+        return [name for (name,) in self._reader.execute(query, (beginning, limit))]
+
     def close(self) -> None:
         """Close the file."""
         self._reader.close()

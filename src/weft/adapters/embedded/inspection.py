@@ -60,6 +60,7 @@ class SqliteInspector(SqliteHistory):
                 for due_ms, body in alarms
             ),
             queued=tokens,
+            paused=bool(groups.get("", {}).get("paused", {}).get("")),
             unreadable=len(queued) - len(tokens),
         )
 
@@ -78,6 +79,7 @@ def _barrier(split: str, kinds: _Group) -> Barrier:
         origin=read_origin(kinds["origin"][""]),
         total=head.total,
         window=head.window,
+        budget=head.budget,
         sent=head.next,
         failed=head.failed,
         verdict=head.verdict,

@@ -17,6 +17,7 @@ import msgspec
 from weft.adapters.embedded.lock import Lock
 from weft.adapters.embedded.reading import SqliteReader
 from weft.errors import StorageError
+from weft.kernel.lines import write_lines
 from weft.kernel.messages import encode_message
 from weft.ports.journal import Batch, CellChanges, Journal, NodeRun
 
@@ -121,6 +122,20 @@ def _extend(db: sqlite3.Connection) -> None:
         _apply(db, "cancelled.sql")
     if "execution_workflow" not in tables or "cancelled" not in tables["execution"]:
         _apply(db, "master.sql")
+    if "firing_active" not in tables:
+        _apply(db, "triggers.sql")
+    if "audit" not in tables:
+        _apply(db, "access.sql")
+    if "run_control" not in tables:
+        _apply(db, "control.sql")
+    if "flow_run" not in tables:
+        _apply(db, "flow.sql")
+    if "run_link" not in tables:
+        _apply(db, "signals.sql")
+    if "node_log" not in tables:
+        _apply(db, "streams.sql")
+    if "listener" not in tables:
+        _apply(db, "listeners.sql")
 
 
 def _apply(db: sqlite3.Connection, name: str) -> None:
@@ -149,6 +164,11 @@ def _write_runs(db: sqlite3.Connection, batch: Batch) -> None:
         db.executemany(
             "INSERT INTO node_run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             map(_node_run, batch.node_runs),
+        )
+        db.executemany(
+            "INSERT INTO node_log (execution_id, node_id, attempt, lineage, lines)"
+            " VALUES (?, ?, ?, ?, ?)",
+            [_node_log(one) for one in batch.node_runs if one.log],
         )
     if batch.events:
         db.executemany("INSERT INTO event VALUES (?, ?, ?)", batch.events)
@@ -180,6 +200,11 @@ def _node_run(run: NodeRun) -> tuple[Any, ...]:
         msgspec.json.encode(run.output_ref) if run.output_ref else None,
         run.error,
     )
+
+
+def _node_log(run: NodeRun) -> tuple[Any, ...]:
+    lineage = msgspec.json.encode(run.lineage) if run.lineage else None
+    return (run.execution_id, run.node_id, run.attempt, lineage, write_lines(run.log))
 
 
 def _write_tokens(db: sqlite3.Connection, batch: Batch) -> None:

@@ -65,7 +65,9 @@ class SqliteStore:
         """Return a definition by its content address."""
         return await self._do(lambda: self._reader.definition(ref))
 
-    async def begin(self, execution: Execution, start: bytes = b"") -> bool:
+    async def begin(
+        self, execution: Execution, start: bytes = b"", kept: Sequence[NodeRun] = ()
+    ) -> bool:
         """Note that a run starts: True once for each id, also when messages of it came before."""
         values = (
             execution.execution_id,
@@ -75,7 +77,7 @@ class SqliteStore:
             start,
             execution.started_ms,
         )
-        return await self._do(lambda: self._db.execute(_BEGIN, values).rowcount == 1)
+        return await self._do(lambda: _begin(self._db, values, kept))
 
     async def fold(
         self, statuses: Sequence[NodeStatusMessage], completions: Sequence[CompletionMessage]
@@ -184,6 +186,14 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
         with suppress(sqlite3.Error):  # a full disk has rolled back already
             db.execute("ROLLBACK")
         raise
+
+
+def _begin(db: sqlite3.Connection, values: tuple[object, ...], kept: Sequence[NodeRun]) -> bool:
+    with _transaction(db):
+        begun = db.execute(_BEGIN, values).rowcount == 1
+        if begun:
+            db.executemany(_RECORD, map(_row, kept))
+    return begun
 
 
 def _fold(db: sqlite3.Connection, entries: Entries) -> None:

@@ -26,12 +26,24 @@ class Threaded:
         self._path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="weft-archive")
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-        self._db.execute("PRAGMA synchronous = FULL")
+        try:
+            self._db.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error as problem:
+            self._db.close()
+            raise StorageError(f"{path} is not a usable weft database: {problem}") from None
 
     def close(self) -> None:
         """Wait for what is under way, and close the file."""
         self._thread.shutdown()
         self._db.close()
+
+    def has(self, table: str) -> bool:
+        """Return whether the file has a table; StorageError when it cannot be read."""
+        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        try:
+            return self._db.execute(query, (table,)).fetchone() is not None
+        except sqlite3.Error as problem:
+            raise StorageError(f"{self._path} is not a usable weft database: {problem}") from None
 
     async def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `work` comes to; StorageError when the file refuses."""

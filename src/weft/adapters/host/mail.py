@@ -10,7 +10,7 @@ from email.utils import formatdate
 
 import aiosmtplib
 
-from weft.ports.outside import Mail, MailServer, OutsideError
+from weft.ports.outside import Greeter, Mail, MailServer, OutsideError
 
 
 class HostMail:
@@ -41,6 +41,22 @@ class HostMail:
             client.close()
         return accepted
 
+    async def greet(self, server: MailServer) -> None:
+        """Connect, log in and leave; see the port for the errors raised."""
+        place = f"{server.host}:{server.port}"
+        client = self._client(server)
+        try:
+            async with asyncio.timeout(server.timeout_s):
+                await _enter(client, server)
+                await client.noop()
+        except TimeoutError:
+            reason = f"{place} did not answer within {server.timeout_s:g} s"
+            raise OutsideError(reason, "SMTP_TIMEOUT") from None
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            raise _translate(place, error) from None
+        finally:
+            client.close()
+
     def _client(self, server: MailServer) -> aiosmtplib.SMTP:
         return aiosmtplib.SMTP(
             hostname=server.host,
@@ -61,6 +77,12 @@ class HostMail:
         return context
 
 
+async def _enter(client: aiosmtplib.SMTP, server: MailServer) -> None:
+    await client.connect()
+    if server.username is not None:
+        await client.login(server.username, server.password or "")
+
+
 async def _deliver(
     client: aiosmtplib.SMTP,
     server: MailServer,
@@ -68,9 +90,7 @@ async def _deliver(
     recipients: Sequence[str],
     message: bytes,
 ) -> Sequence[str]:
-    await client.connect()
-    if server.username is not None:
-        await client.login(server.username, server.password or "")
+    await _enter(client, server)
     # The date is when the mail is handed over; only this side has a clock.
     dated = b"Date: " + formatdate().encode() + b"\r\n" + message
     refused, _ = await client.sendmail(sender, list(recipients), dated)
@@ -111,3 +131,4 @@ def _tls_cause(error: BaseException | None) -> BaseException | None:
 
 
 _conforms: type[Mail] = HostMail
+_greets: type[Greeter] = HostMail

@@ -1,4 +1,4 @@
-"""Credentials of the host: from the environment, a `.env`-like file and the encrypted store.
+"""Credentials of the host: from the environment, a `.env`-like file, the master and a vault.
 
 They are asked in this order, and the first that knows a name gives all of its fields; fields from
 different places are never mixed. Files are read again when they have changed, so a worker need not
@@ -16,6 +16,7 @@ from weft.adapters.host.credential import check_name, check_text, text_fields
 from weft.adapters.host.dotenv import read_dotenv
 from weft.adapters.host.vault import Vault, open_vault
 from weft.errors import CredentialError
+from weft.ports.credentials import CredentialBook
 from weft.ports.secrets import Secrets
 
 PREFIX = "WEFT_CREDENTIAL_"
@@ -27,22 +28,41 @@ class HostSecrets:
     """Resolves names to fields; holds no value longer than the call, except the parsed file."""
 
     def __init__(
-        self, environment: Mapping[str, str], file: Path | None = None, vault: Vault | None = None
+        self,
+        environment: Mapping[str, str],
+        file: Path | None = None,
+        vault: Vault | None = None,
+        book: CredentialBook | None = None,
     ) -> None:
         self._environment = environment
         self._file = file
         self._vault = vault
+        self._book = book
         self._parsed: tuple[tuple[int, int, int], dict[str, str]] | None = None
 
-    async def resolve(self, name: str) -> Mapping[str, str]:
+    async def resolve(self, name: str, workflow_id: str = "") -> Mapping[str, str]:
         """Return the fields of credential `name`; see the port for the error raised."""
         check_name(name)
         return (
             _from_variables(name, self._environment, "the environment")
             or _from_variables(name, self._variables(), str(self._file))
+            or await self._kept(name, workflow_id)
             or (self._vault.get(name) if self._vault is not None else None)
             or self._missing(name)
         )
+
+    async def _kept(self, name: str, workflow_id: str) -> Mapping[str, str] | None:
+        """Return what the master keeps under a name, if the workflow may have it."""
+        found = await self._book.open(name) if self._book is not None else None
+        if found is None:
+            return None
+        credential, fields = found
+        if credential.workflows is not None and workflow_id not in credential.workflows:
+            raise CredentialError(
+                f"workflow {workflow_id!r} may not use credential {name!r}:"
+                " an admin can add it to those that may"
+            )
+        return fields
 
     def _variables(self) -> dict[str, str]:
         if self._file is None:
@@ -64,6 +84,7 @@ class HostSecrets:
         variable = _variable(name)
         places = [f"the environment ({variable} or {variable}_<FIELD>)"]
         places += [str(self._file)] if self._file is not None else []
+        places += ["the master"] if self._book is not None else []
         places += [str(self._vault.path)] if self._vault is not None else []
         raise CredentialError(
             f"credential {name!r} was not found in {', '.join(places)}: "
@@ -77,10 +98,11 @@ def open_secrets(
     file: Path | None = None,
     store: Path | None = None,
     key_file: Path | None = None,
+    book: CredentialBook | None = None,
 ) -> HostSecrets:
     """Return the secrets of this host. A file or store that does not exist holds nothing."""
     vault = open_vault(environment, store=store, key_file=key_file) if store is not None else None
-    return HostSecrets(environment, file, vault)
+    return HostSecrets(environment, file, vault, book)
 
 
 def _variable(name: str) -> str:

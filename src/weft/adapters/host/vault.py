@@ -7,35 +7,22 @@ another name, does not open.
 
 from __future__ import annotations
 
-import binascii
-import secrets
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from weft.adapters.host.credential import check_name, text_fields
-from weft.adapters.host.keys import Key, KeyRing
+from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.private_file import exclusive, write_private
+from weft.adapters.host.sealing import Sealed, newest, seal, unseal
 from weft.errors import CredentialError
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-_NONCE_BYTES = 12
-
-
-class _Record(msgspec.Struct, frozen=True, kw_only=True):
-    key: str
-    nonce: str
-    sealed: str
 
 
 class _Store(msgspec.Struct, frozen=True, kw_only=True):
     version: Literal[1] = 1
-    records: dict[str, _Record] = {}
+    records: dict[str, Sealed] = {}
 
 
 class Vault:
@@ -70,7 +57,7 @@ class Vault:
         plain = msgspec.json.encode(text_fields(fields, f"credential {name!r}"))
         with exclusive(self.path):
             store = self._load()
-            record = _seal(self._newest(), name, plain)
+            record = seal(newest(self._ring), _bound(name), plain)
             self._save({**store.records, name: record})
             return name in store.records
 
@@ -93,35 +80,18 @@ class Vault:
             records = self._load().records
             opened = {name: self._open(name, record) for name, record in records.items()}
             self._ring.add()
-            key = self._newest()
+            key = newest(self._ring)
             self._save(
                 {
-                    name: _seal(key, name, msgspec.json.encode(fields))
+                    name: seal(key, _bound(name), msgspec.json.encode(fields))
                     for name, fields in opened.items()
                 }
             )
             return len(opened)
 
-    def _newest(self) -> Key:
-        keys = self._ring.keys()
-        if not keys:
-            raise CredentialError(f"there is no key in {self._ring.place} to seal credentials with")
-        return keys[0]
-
-    def _open(self, name: str, record: _Record) -> dict[str, str]:
-        keys = self._ring.keys()
-        if not keys:
-            raise CredentialError(
-                f"{self.path} is sealed and there is no key in {self._ring.place}: "
-                "set WEFT_KEY or WEFT_KEY_FILE"
-            )
-        key = next((key for key in keys if key.id == record.key), None)
-        if key is None:
-            raise CredentialError(
-                f"credential {name!r} in {self.path} was sealed with key {record.key[:16]!r}, "
-                f"which is not in {self._ring.place}: add that key, or add the credential again"
-            )
-        return _unseal(key, name, record, self.path)
+    def _open(self, name: str, record: Sealed) -> dict[str, str]:
+        place = f"credential {name!r} in {self.path}"
+        return unseal(self._ring, _bound(name), record, place)
 
     def _load(self) -> _Store:
         try:
@@ -136,7 +106,7 @@ class Vault:
                 "restore it from a backup, or remove it and add the credentials again"
             ) from None
 
-    def _save(self, records: dict[str, _Record]) -> None:
+    def _save(self, records: dict[str, Sealed]) -> None:
         content = msgspec.json.encode(_Store(records=records))
         write_private(self.path, msgspec.json.format(content, indent=2) + b"\n")
 
@@ -151,36 +121,5 @@ def open_vault(
     return Vault(store, KeyRing(environment, key_file))
 
 
-def _seal(key: Key, name: str, plain: bytes) -> _Record:
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    sealed = _cipher(key).encrypt(nonce, plain, _bound(key, name))
-    return _Record(key=key.id, nonce=b64encode(nonce).decode(), sealed=b64encode(sealed).decode())
-
-
-def _unseal(key: Key, name: str, record: _Record, path: Path) -> dict[str, str]:
-    cipher = _cipher(key)
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415  (an extra; see `_cipher`)
-
-    try:
-        nonce, sealed = (b64decode(text, validate=True) for text in (record.nonce, record.sealed))
-        plain = cipher.decrypt(nonce, sealed, _bound(key, name))
-        return msgspec.json.decode(plain, type=dict[str, str])
-    except (InvalidTag, binascii.Error, ValueError, msgspec.DecodeError):
-        raise CredentialError(
-            f"credential {name!r} in {path} is damaged or was tampered with: add it again"
-        ) from None
-
-
-def _bound(key: Key, name: str) -> bytes:
-    return f"weft credential 1\0{key.id}\0{name}".encode()
-
-
-def _cipher(key: Key) -> AESGCM:
-    try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
-    except ImportError:
-        raise CredentialError(
-            "the encrypted credential store needs the package `cryptography`: "
-            "install it with: pip install 'weft[secrets]'"
-        ) from None
-    return AESGCM(key.secret)
+def _bound(name: str) -> str:
+    return f"weft credential 1\0{{key}}\0{name}"

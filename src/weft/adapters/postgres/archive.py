@@ -12,14 +12,19 @@ from weft.adapters.postgres.rows import read_execution, read_node_run
 from weft.kernel.lineage import Lineage
 from weft.ports.archive import (
     Archive,
+    EventPage,
+    EventQuery,
     ItemTotals,
+    KeptLines,
     NodeTotals,
+    PlacedEvent,
     PlacedVisit,
     RunQuery,
     StartKey,
     VisitQuery,
     inside_item,
     inside_split,
+    newest,
 )
 from weft.ports.events import Event, read_event
 from weft.ports.journal import Definition, Execution, NodeRun
@@ -36,6 +41,8 @@ WHERE (started_ms, execution_id) < ($1::bigint, $2::text)
   AND ($7 = '' OR strpos(execution_id, $7) > 0)
 ORDER BY started_ms DESC, execution_id DESC LIMIT $8
 """
+_PARKED_RUNS = _RUNS.replace("FROM execution", "FROM parked_run")
+_PARKED_RUN = "SELECT * FROM parked_run WHERE execution_id = $1"
 _VISIT = """
 SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
        lineage, output, output_ref, error, seq
@@ -56,13 +63,36 @@ SELECT node_id, status, count(*) AS visits, min(at_ms - duration_ms)::bigint AS 
 FROM node_run WHERE execution_id = $1 GROUP BY node_id, status ORDER BY min(seq)
 """
 _ITEMS = """
-SELECT min(seq) AS place, lineage, count(*) AS visits,
+WITH first AS (
+  SELECT seq AS place, lineage FROM node_run AS one
+  WHERE execution_id = $1 AND seq > $3
+    AND lineage IS NOT NULL AND position($2::bytea IN lineage) > 0
+    AND NOT EXISTS (
+      SELECT FROM node_run AS earlier
+      WHERE earlier.execution_id = $1 AND earlier.lineage IS NOT NULL
+        AND md5(earlier.lineage) = md5(one.lineage) AND earlier.seq < one.seq)
+  ORDER BY seq LIMIT $4)
+SELECT place, first.lineage, count(*) AS visits,
        count(*) FILTER (WHERE status = 'failed') AS failed, max(at_ms) AS last_ms
-FROM node_run
-WHERE execution_id = $1 AND lineage IS NOT NULL AND position($2::bytea IN lineage) > 0
-GROUP BY lineage HAVING min(seq) > $3 ORDER BY min(seq) LIMIT $4
+FROM first JOIN node_run AS inside
+  ON inside.execution_id = $1 AND inside.lineage IS NOT NULL
+ AND md5(inside.lineage) = md5(first.lineage)
+GROUP BY place, first.lineage ORDER BY place
 """
 _EVENTS = "SELECT body FROM event WHERE execution_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+_LAST_PLACE = "SELECT coalesce(max(place), 0) FROM event"
+_ALL_EVENTS = """
+SELECT place, execution_id, workflow_id, body FROM event JOIN execution USING (execution_id)
+WHERE place > $1 AND place <= $2
+  AND ($3 = '' OR workflow_id = $3)
+  AND (cardinality($4::text[]) = 0 OR execution_id = ANY ($4))
+ORDER BY place LIMIT $5
+"""
+_LINES = """
+SELECT seq, node_id, attempt, lineage, lines FROM node_log
+WHERE execution_id = $1 AND seq > $2 AND ($3 = '' OR node_id = $3)
+ORDER BY seq LIMIT $4
+"""
 _COUNTS = """
 SELECT workflow_id, status, count(*) AS many FROM execution WHERE started_ms >= $1
 GROUP BY workflow_id, status
@@ -80,22 +110,24 @@ class PostgresArchive(Pooled):
         """Return one run."""
         async with self.connection() as db:
             row = await db.fetchrow(statements.EXECUTION, execution_id)
+            if row is None:
+                row = await db.fetchrow(_PARKED_RUN, execution_id)
         return read_execution(row) if row else None
 
     async def runs(self, query: RunQuery) -> list[Execution]:
         """Return a page of runs, newest first."""
+        values = (
+            *query.before,
+            query.from_ms,
+            query.until_ms,
+            query.workflow_id,
+            query.statuses,
+            query.containing,
+            query.limit,
+        )
         async with self.connection() as db:
-            rows = await db.fetch(
-                _RUNS,
-                *query.before,
-                query.from_ms,
-                query.until_ms,
-                query.workflow_id,
-                query.statuses,
-                query.containing,
-                query.limit,
-            )
-        return [read_execution(row) for row in rows]
+            rows = [*await db.fetch(_RUNS, *values), *await db.fetch(_PARKED_RUNS, *values)]
+        return newest(map(read_execution, rows), query.limit)
 
     async def definition(self, ref: str) -> Definition | None:
         """Return a definition by its content address."""
@@ -164,6 +196,34 @@ class PostgresArchive(Pooled):
         query = "SELECT last_event FROM execution WHERE execution_id = $1"
         async with self.connection() as db:
             return int(await db.fetchval(query, execution_id) or 0)
+
+    async def all_events(self, query: EventQuery, *, after: int, limit: int) -> EventPage:
+        """Return events of all runs after a place."""
+        async with self.connection() as db:
+            last = int(await db.fetchval(_LAST_PLACE))
+            values = (after, last, query.workflow_id, query.runs, limit)
+            rows = await db.fetch(_ALL_EVENTS, *values) if last > after else []
+        found = [
+            PlacedEvent(place, run, workflow, read_event(body))
+            for place, run, workflow, body in rows
+        ]
+        return EventPage(found, found[-1].place if len(found) == limit else max(after, last))
+
+    async def last_place(self) -> int:
+        """Return the place of the last event of all."""
+        async with self.connection() as db:
+            return int(await db.fetchval(_LAST_PLACE))
+
+    async def lines(
+        self, execution_id: str, *, node_id: str, after: int, limit: int
+    ) -> list[KeptLines]:
+        """Return what visits after a place wrote to the log."""
+        async with self.connection() as db:
+            rows = await db.fetch(_LINES, execution_id, after, node_id, limit)
+        return [
+            KeptLines(place, node, attempt, _lineage.decode(stack) if stack else (), lines)
+            for place, node, attempt, stack, lines in rows
+        ]
 
     async def counts(self, since_ms: int) -> Mapping[tuple[str, str], int]:
         """Return how many runs there are of each workflow and status."""

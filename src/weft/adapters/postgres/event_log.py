@@ -53,6 +53,10 @@ WHERE execution.execution_id = one.execution_id
 RETURNING execution.execution_id, execution.last_event
 """
 
+# Places are given out one transaction after the other, so their order is that of the commits and
+# whoever has read up to one has missed nothing. Commits that notify queue up in any case.
+_IN_TURN = f"SELECT pg_advisory_xact_lock({0x77656676})"
+
 _APPEND = """
 INSERT INTO event (execution_id, seq, body)
 SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])
@@ -89,7 +93,7 @@ async def append(db: _Connection, events: Mapping[str, Sequence[Event]]) -> None
     rows = await db.fetch(_NUMBERS, *columns((run, len(some)) for run, some in told.items()))
     for run, last in rows:
         stored += numbered(run, told[run], last - len(told[run]))
-    await db.execute(_APPEND, *columns(stored))
+    await _insert(db, stored)
     await notify(db, told)
 
 
@@ -97,8 +101,14 @@ async def begin(db: _Connection, execution_id: str) -> None:
     """Write the first event of a run, unless its log has begun already."""
     stored = await _begun(db, [execution_id])
     if stored:
-        await db.execute(_APPEND, *columns(stored))
+        await _insert(db, stored)
         await notify(db, [execution_id])
+
+
+async def _insert(db: _Connection, stored: Sequence[StoredEvent]) -> None:
+    """Write events in the order of all runs; the last thing that a transaction waits for."""
+    await db.execute(_IN_TURN)
+    await db.execute(_APPEND, *columns(stored))
 
 
 async def _begun(db: _Connection, runs: list[str]) -> list[StoredEvent]:

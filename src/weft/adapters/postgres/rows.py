@@ -10,6 +10,7 @@ from asyncpg import Record
 
 from weft.kernel.context import Ref
 from weft.kernel.lineage import Lineage
+from weft.kernel.lines import write_lines
 from weft.ports.journal import Execution, NodeRun
 from weft.ports.store import Silence
 
@@ -38,6 +39,12 @@ def row_of_node_run(run: NodeRun) -> tuple[Any, ...]:
         _encode(run.output_ref) if run.output_ref else None,
         run.error,
     )
+
+
+def row_of_lines(run: NodeRun) -> tuple[Any, ...]:
+    """Return the columns of what a node wrote to the log."""
+    lineage = _encode(run.lineage) if run.lineage else None
+    return (run.execution_id, run.node_id, run.attempt, lineage, write_lines(run.log))
 
 
 def read_node_run(row: Record) -> NodeRun:

@@ -57,6 +57,11 @@ ON CONFLICT (execution_id, token_id, node_id) DO NOTHING
 RETURNING execution_id, token_id, node_id
 """
 
+KEEP_LINES = """
+INSERT INTO node_log (execution_id, node_id, attempt, lineage, lines)
+SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::bytea[], $5::bytea[])
+"""
+
 # A terminal state is final: the row changes only while it still runs.
 END = """
 UPDATE execution
@@ -117,6 +122,9 @@ FORGET = (
     "DELETE FROM payload WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM event WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM execution WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM node_log WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM run_control WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM flow_run WHERE execution_id = ANY ($1::text[])",
 )
 
 PUT = """

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.adapters.postgres import event_log, statements
-from weft.adapters.postgres.pooled import Pooled
+from weft.adapters.postgres.pooled import Pooled, PooledConnection
 from weft.adapters.postgres.rows import (
     columns,
     read_execution,
     read_node_run,
     read_silence,
+    row_of_lines,
     row_of_node_run,
 )
 from weft.errors import StorageError
@@ -49,7 +50,9 @@ class PostgresStore(Pooled):
             row = await db.fetchrow(statements.DEFINITION, ref)
         return Definition(**row) if row else None
 
-    async def begin(self, execution: Execution, start: bytes = b"") -> bool:
+    async def begin(
+        self, execution: Execution, start: bytes = b"", kept: Sequence[NodeRun] = ()
+    ) -> bool:
         """Note that a run starts: True once for each id, also when messages of it came before."""
         async with self.connection() as db, db.transaction():
             begun = await db.fetchval(
@@ -61,6 +64,9 @@ class PostgresStore(Pooled):
                 start,
             )
             if begun is not None:
+                if kept:
+                    rows = [row_of_node_run(one) for one in kept]
+                    await db.execute(statements.RECORD, *columns(rows))
                 await event_log.begin(db, execution.execution_id)
         return begun is not None
 
@@ -78,6 +84,7 @@ class PostgresStore(Pooled):
             if entries.node_runs:
                 rows = [row_of_node_run(one) for one in entries.node_runs]
                 fresh = {Visit(*row) for row in await db.fetch(statements.RECORD, *columns(rows))}
+                await _keep_lines(db, entries.node_runs, fresh)
             if entries.endings:
                 ends = [
                     (e.execution_id, e.status, e.ended_ms, e.completion) for e in entries.endings
@@ -162,6 +169,17 @@ class PostgresStore(Pooled):
                 " was the run pruned?"
             )
         return body
+
+
+async def _keep_lines(db: PooledConnection, runs: Sequence[NodeRun], fresh: set[Visit]) -> None:
+    """Keep what the nodes of new visits wrote to the log."""
+    kept = [
+        row_of_lines(one)
+        for one in runs
+        if one.log and Visit(one.execution_id, one.token_id, one.node_id) in fresh
+    ]
+    if kept:
+        await db.execute(statements.KEEP_LINES, *columns(kept))
 
 
 _conforms: type[Store] = PostgresStore

@@ -15,16 +15,19 @@ from redis.asyncio import Redis
 
 from weft.adapters.redis.keys import SCOPE_KINDS, Keys
 from weft.adapters.redis.scripting import Caller
-from weft.kernel.claims import Drop, Finish, Run, Verdict
+from weft.kernel.claims import Drop, Finish, Park, Run, Verdict
 from weft.kernel.coordination import SUPERSEDER
 from weft.kernel.effects import (
     Abort,
     Aborted,
+    Adjust,
     Arrive,
     Asks,
+    Await,
     Begin,
     Close,
     Closed,
+    Deliver,
     DiscardMerge,
     DiscardSplit,
     ExpireMerge,
@@ -36,8 +39,10 @@ from weft.kernel.effects import (
     Open,
     Opened,
     Overdue,
+    Pause,
     Pending,
     Record,
+    Resolve,
     Restore,
     Scatter,
     Skip,
@@ -45,6 +50,7 @@ from weft.kernel.effects import (
     Stands,
     Supersede,
     Superseded,
+    Taken,
     TryOpen,
     Values,
 )
@@ -53,6 +59,7 @@ from weft.kernel.messages import CompletionMessage, Token, encode_message
 from weft.ports.coordinator import Coordinator
 
 TOMBSTONE_S = 86_400
+SEPARATOR = "\x1f"
 FIRST_PAGE, PAGE, PAGE_BYTES = 50, 1_000, 1_048_576
 """A page of slots: at first a few, then as many as make about so many bytes."""
 
@@ -86,6 +93,8 @@ class RedisCoordinator:
                 return Drop(why.decode())
             case [b"finish", depth]:
                 return Finish(int(depth))
+            case [b"park"]:
+                return Park()
             case [b"run", recorded]:
                 return Run(recorded)
             case _:
@@ -125,6 +134,8 @@ class RedisCoordinator:
                 arguments = [effect.node, *effect.expected]
                 await self._caller.call("discard_merge", names, arguments)
                 return None
+            case Await() | Deliver() | Resolve():
+                return await self._signal(keys, effect)
             case Close():
                 return await self._close(keys, effect)
             case Forget():
@@ -139,6 +150,12 @@ class RedisCoordinator:
                 return None
             case Supersede():
                 return await self._supersede(keys)
+            case Pause():
+                return bool(await self._caller.call("pause", [keys.done], [int(effect.on)]))
+            case Adjust():
+                names = [keys.done, *keys.of(effect.split, "head")]
+                numbers = [effect.window, "" if effect.budget is None else effect.budget]
+                return bool(await self._caller.call("adjust", names, numbers))
             case _:
                 raise NotImplementedError(type(effect).__name__)
 
@@ -251,6 +268,30 @@ class RedisCoordinator:
             case _:
                 return None
 
+    async def _signal(self, keys: Keys, ask: Await | Deliver | Resolve) -> Taken | str | None:
+        names = [keys.done, *keys.of("", "signal", "waiter", "heard")]
+        match ask:
+            case Await():
+                names += [*keys.of(ask.scope, "taken"), keys.groups, *keys.closure(ask.lineage)]
+                path = [
+                    str(part) for one in ask.lineage for part in (one.split_token, one.item_index)
+                ]
+                arguments: list[Any] = [ask.by, ask.address, ask.scope]
+                arguments += [SEPARATOR.join(path), *(one.item_index for one in ask.lineage)]
+                answer = await self._caller.call("await", names, arguments)
+            case Deliver():
+                names += [keys.groups, *keys.of("", "closed")]
+                arguments = [ask.by, ask.address, ask.content, keys.prefix]
+                unit = await self._caller.call("deliver", names, arguments)
+                return unit.decode() if unit else None
+            case Resolve():
+                names += [*keys.of(ask.scope, "taken"), keys.groups]
+                arguments = [ask.by, ask.address, ask.unit, ask.scope]
+                answer = await self._caller.call("resolve", names, arguments)
+            case _:
+                assert_never(ask)
+        return None if answer is None else Taken(answer[0].decode(), answer[1])
+
     async def _close(self, keys: Keys, ask: Close) -> CompletionMessage | None:
         names = [keys.done, *keys.of("", "fate")]
         body = encode_message(ask.message) if ask.message is not None else b""
@@ -283,7 +324,7 @@ class RedisCoordinator:
             await self._redis.unlink(*names)
         async with self._redis.pipeline(transaction=True) as ending:
             ending.unlink(keys.groups, keys.holders)
-            ending.hdel(keys.done, "completion", "forgetting")
+            ending.hdel(keys.done, "completion", "forgetting", "paused")
             ending.expire(keys.done, TOMBSTONE_S)
             await ending.execute()
 

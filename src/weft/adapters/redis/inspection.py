@@ -11,9 +11,9 @@ from weft.adapters.redis.holding import read_notes
 from weft.adapters.redis.keys import Keys
 from weft.adapters.redis.presence import RedisRoster
 from weft.adapters.redis.timers import KEYS as TIMER_KEYS
-from weft.adapters.redis.timers import SEPARATOR, timer_name
+from weft.adapters.redis.timers import PARKED, SEPARATOR, timer_name
 from weft.kernel.flow import read_origin
-from weft.kernel.messages import decode_token, read_token
+from weft.kernel.messages import Token, decode_token, read_token
 from weft.ports.inspection import Alarm, Arrival, Barrier, Inspector, Lease, Scope, Snapshot
 
 MAX_GROUPS = 2_000
@@ -38,7 +38,8 @@ class RedisInspector:
         groups, unread = await self._groups(keys)
         splits = [group for group in groups if group and "/" not in group]
         scopes = [group for group in groups if not group or "/" in group]
-        alarms, leases = await self._alarms(keys, execution_id)
+        waiting: Any = self._redis.hget(keys.done, "paused")
+        alarms, leases, parked = await self._alarms(keys, execution_id)
         return Snapshot(
             barriers=tuple([one for split in splits if (one := await self._barrier(keys, split))]),
             scopes=tuple(
@@ -48,6 +49,8 @@ class RedisInspector:
             leases=leases,
             notes=await read_notes(self._redis, keys),
             workers={one.name: one.seen_ms for one in await RedisRoster(self._redis).workers()},
+            paused=await waiting == b"1",
+            parked=tuple(parked),
             unread=unread,
         )
 
@@ -59,9 +62,9 @@ class RedisInspector:
 
     async def _barrier(self, keys: Keys, split: str) -> Barrier | None:
         head, origin, slot = keys.of(split, "head", "origin", "slot")
-        fields = ("total", "window", "next", "failed", "verdict", "discarded")
+        fields = ("total", "window", "budget", "next", "failed", "verdict", "discarded")
         reading: Any = self._redis.hmget(head, fields)
-        total, window, sent, failed, verdict, discarded = await reading
+        total, window, budget, sent, failed, verdict, discarded = await reading
         token = await self._redis.get(origin)
         if total is None or discarded is not None or token is None:
             return None
@@ -71,6 +74,7 @@ class RedisInspector:
             origin=read_origin(token),
             total=int(total),
             window=int(window),
+            budget=int(budget) if budget else None,
             sent=int(sent),
             failed=int(failed),
             verdict=(verdict or b"").decode(),
@@ -90,12 +94,15 @@ class RedisInspector:
         answers = iter(await pipe.execute())
         return [_scope(name, list(islice(answers, len(_SCOPE)))) for name in names]
 
-    async def _alarms(self, keys: Keys, execution_id: str) -> tuple[list[Alarm], dict[str, Lease]]:
-        """Return the timers of a run, the first to be due first, and its leases by token."""
+    async def _alarms(
+        self, keys: Keys, execution_id: str
+    ) -> tuple[list[Alarm], dict[str, Lease], list[Token]]:
+        """Return the timers of a run, the first to be due first; its leases; what is parked."""
         due, payloads, processing, owners = TIMER_KEYS
         found = [one.decode() async for one in self._redis.sscan_iter(keys.timers, count=1_000)]
         alarms: list[Alarm] = []
         leases: dict[str, Lease] = {}
+        parked: list[Token] = []
         for page in _pages([timer_name(execution_id, timer) for timer in sorted(found)]):
             pipe = self._redis.pipeline(transaction=False)
             for name in page:
@@ -104,18 +111,22 @@ class RedisInspector:
                 pipe.hget(payloads, name)
                 pipe.hexists(owners, name)
             answers = iter(await pipe.execute())
-            for due_ms, sent_ms, body, lease in zip(*[answers] * 4, strict=True):
+            for name, (due_ms, sent_ms, body, lease) in zip(
+                page, zip(*[answers] * 4, strict=True), strict=True
+            ):
                 at_ms = due_ms if sent_ms is None else sent_ms
                 if at_ms is None or body is None:
                     continue
                 taken = sent_ms is not None
-                if lease:
+                if name.startswith(timer_name(execution_id, PARKED)):
+                    parked.append(decode_token(body))
+                elif lease:
                     token = decode_token(body)  # a message as it came: its id may have to be found
                     leases[token.token_id] = Lease(until_ms=int(at_ms), over=taken, token=token)
                 else:
                     token = read_token(body)
                     alarms.append(Alarm(due_ms=int(at_ms), leased=taken, token=token))
-        return sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)), leases
+        return sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)), leases, parked
 
 
 def _scope(name: str, answers: list[Any]) -> Scope:

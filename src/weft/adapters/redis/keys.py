@@ -16,7 +16,9 @@ from weft.kernel.lineage import Lineage, item_scope
 
 SCOPE_KINDS = (
     *("live", "fate", "owner", "record", "left", "closed", "dead", "merge", "arrival", "split"),
+    "taken",
 )
+RUN_KINDS = ("signal", "waiter", "heard")
 SPLIT_KINDS = ("head", "slot", "results", "origin")
 
 
@@ -45,4 +47,4 @@ class Keys:
 
     def whole(self, group: str) -> list[str]:
         """Return every key a group may have."""
-        return self.of(group, *SCOPE_KINDS, *SPLIT_KINDS)
+        return self.of(group, *SCOPE_KINDS, *(SPLIT_KINDS if group else RUN_KINDS))

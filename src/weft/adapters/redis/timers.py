@@ -18,6 +18,8 @@ from weft.ports.timers import Due, Timers
 KEYS = ["scheduler:timers", "scheduler:payloads", "scheduler:processing", "scheduler:leases"]
 CHANNEL = "scheduler:wake"
 SEPARATOR = "\x1f"
+PARKED = "parked:"
+"""What the names of timers begin with that keep the messages of a paused run."""
 PAGE = 1_000
 CLAIM_BYTES = 2 * 1024 * 1024
 """A claim takes no more tokens than these together: a larger answer would hold up everybody."""
@@ -36,6 +38,11 @@ class RedisTimers:
         keys = [*KEYS[:3], run.timers, run.done]
         await self._caller.call("set_timer", keys, [name, due_ms, body, CHANNEL, timer_id])
 
+    async def hasten(self, execution_id: str, timer_id: str, now_ms: int) -> None:
+        """Let a timer be due now."""
+        arguments = [timer_name(execution_id, timer_id), now_ms, CHANNEL]
+        await self._caller.call("hasten_timer", KEYS[:1], arguments)
+
     async def cancel(self, execution_id: str, timer_id: str) -> None:
         """Forget a timer."""
         await self._end("drop_timers", [(execution_id, timer_id)])
@@ -52,6 +59,31 @@ class RedisTimers:
                 await self._end("drop_timers", found)
                 found = []
         await self._end("drop_timers", found)
+
+    async def park(self, execution_id: str, token_id: str, until_ms: int, body: bytes) -> bool:
+        """Keep the message of a paused run."""
+        timer_id, run = f"{PARKED}{token_id}", Keys(execution_id)
+        keys = [*KEYS[:3], run.timers, run.done]
+        name = timer_name(execution_id, timer_id)
+        return bool(await self._caller.call("park", keys, [name, until_ms, body, timer_id]))
+
+    async def unpark(self, execution_id: str, now_ms: int) -> int:
+        """Let every parked message of a run be sent now."""
+        listed, names, moved = Keys(execution_id).timers, list[str](), 0
+        async for timer in self._redis.sscan_iter(listed, match=f"{PARKED}*", count=PAGE):
+            names.append(timer_name(execution_id, timer.decode()))
+            if len(names) >= PAGE:
+                moved += await self._move(names, now_ms)
+                names = []
+        return moved + await self._move(names, now_ms)
+
+    async def _move(self, names: list[str], due_ms: int) -> int:
+        """Make timers due; those that a scheduler is sending already are left to it."""
+        if names:
+            moving: Any = self._redis.zadd(KEYS[0], dict.fromkeys(names, due_ms), xx=True)
+            await moving
+            await self._redis.publish(CHANNEL, due_ms)
+        return len(names)
 
     async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
         """Lease timers that are due, earliest first, and those whose lease has run out."""

@@ -5,11 +5,11 @@
 --       then for each frame, outermost first: split:head  split:slot  item:closed
 -- ARGV  [1] token  [2] publish id  [3] parent  [4] outcome  [5] siblings  [6] scope's group name
 --       [7] the worker that asks, or ""  then for each frame: item index
--- returns  {"drop", why} | {"finish", depth} | {"run"} | {"run", recorded outcome}
+-- returns  {"drop", why} | {"finish", depth} | {"park"} | {"run"} | {"run", recorded outcome}
 --
 -- key          type    meaning
 -- run:done     hash    born (absent: the state was lost), by, completion (absent once the run is
---                      forgotten), forgetting (nobody may write)
+--                      forgotten), forgetting (nobody may write), paused (1: nothing may begin)
 -- *:closed     hash    by, error: the scope is closed and its slot not yet filled
 -- scope:fate   hash    step -> tag US children: the outcome that is being followed
 -- scope:live   string  tokens alive in the scope (1 when absent)
@@ -24,6 +24,7 @@ local closure = closed(token, 8, 7)
 if closure == 'other' then return {'drop', 'closed'} end
 if closure == 'lost' then return {'drop', 'lost'} end
 if closure ~= '' then return {'finish', closure} end
+if redis.call('HGET', KEYS[1], 'paused') == '1' then return {'park'} end
 
 local fate = redis.call('HGET', KEYS[2], ARGV[3])
 if not fate then

@@ -11,6 +11,6 @@ if groups > 1 or (groups == 1 and redis.call('SISMEMBER', KEYS[2], '') == 0) the
   return 2
 end
 redis.call('UNLINK', unpack(KEYS, 2))
-redis.call('HDEL', KEYS[1], 'completion', 'forgetting')
+redis.call('HDEL', KEYS[1], 'completion', 'forgetting', 'paused')
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 return 1

@@ -1,0 +1,9 @@
+-- Which runs listen to which events. It is told in ../schema.sql.
+
+CREATE TABLE listener (
+  event_type   text NOT NULL,
+  execution_id text NOT NULL,
+  address      text NOT NULL,
+  token        bytea NOT NULL,
+  PRIMARY KEY (event_type, execution_id, address)
+);

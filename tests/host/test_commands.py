@@ -1,0 +1,103 @@
+"""Processes of the host: allowed or not, limited, and killed with everything they started."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.adapters.host.commands import HostCommands
+from weft.ports.commands import Command
+from weft.ports.outside import OutsideError
+
+
+def shell(text, **more):
+    return Command(argv=("/bin/sh", "-c", text), **more)
+
+
+async def test_a_process_gives_its_code_and_what_it_wrote():
+    finished = await HostCommands(["shell"]).run(
+        "shell", shell("cat; echo bad >&2; exit 3", stdin=b"in")
+    )
+
+    assert (3, b"in", b"bad\n") == (finished.code, finished.stdout, finished.stderr)
+
+
+async def test_what_is_not_allowed_is_refused_with_the_flag_that_allows_it():
+    with pytest.raises(OutsideError, match="--allow script") as refused:
+        await HostCommands(["shell"]).run("script", shell("true"))
+
+    assert "RUN_FORBIDDEN" == refused.value.code
+
+
+async def test_a_program_that_is_not_there_is_named():
+    with pytest.raises(OutsideError, match="there is no nothing-like-it here"):
+        await HostCommands(["shell"]).run("shell", Command(argv=("nothing-like-it",)))
+
+
+async def test_a_process_sees_nothing_of_our_environment_that_could_be_secret(monkeypatch):
+    monkeypatch.setenv("WEFT_KEY", "s3cret")
+    finished = await HostCommands(["shell"]).run("shell", shell("env", environment={"MINE": "yes"}))
+
+    assert b"MINE=yes" in finished.stdout
+    assert b"s3cret" not in finished.stdout
+
+
+async def test_its_folder_has_its_files_and_is_gone_afterwards():
+    finished = await HostCommands(["shell"]).run(
+        "shell", shell("pwd; cat data", files={"data": b"content"})
+    )
+
+    folder, content = finished.stdout.decode().split("\n")
+    assert "content" == content
+    assert not Path(folder).exists()
+
+
+async def test_too_much_output_stops_it():
+    with pytest.raises(OutsideError, match="more than 1000 bytes"):
+        await HostCommands(["shell"]).run("shell", shell("yes", max_bytes=1000))
+
+
+async def test_more_input_than_it_reads_is_no_error():
+    finished = await HostCommands(["shell"]).run("shell", shell("true", stdin=b"x" * 1_000_000))
+
+    assert 0 == finished.code
+
+
+async def test_a_process_that_is_cancelled_dies_with_its_children_and_what_it_did_is_undone(
+    tmp_path,
+):
+    pids, undone = tmp_path / "pids", tmp_path / "undone"
+    text = f"sleep 1000 & echo $! > {pids}.new; mv {pids}.new {pids}; wait"
+    command = shell(text, undo=("/bin/sh", "-c", f"echo yes > {undone}"))
+    task = asyncio.create_task(HostCommands(["shell"]).run("shell", command))
+    async with asyncio.timeout(30):
+        while not pids.exists():
+            await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert "yes\n" == undone.read_text()
+    assert not _alive(int(pids.read_text()))
+
+
+def _alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" != Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+async def test_a_process_that_nobody_waits_for_goes_on(tmp_path):
+    done = tmp_path / "done"
+    commands = HostCommands(["script"])
+    script = f"import pathlib; pathlib.Path({str(done)!r}).write_text('yes')"
+    await commands.start("script", Command(argv=(sys.executable, "-I", "-c", script)))
+
+    async with asyncio.timeout(30):
+        while not done.exists() or commands._left:
+            await asyncio.sleep(0.01)
+    assert "yes" == done.read_text()
