@@ -23,6 +23,7 @@ TABLES = {
     "listener",
     "login",
     "migration",
+    "node_log",
     "node_run",
     "payload",
     "run_signal",
