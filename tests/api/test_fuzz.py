@@ -10,7 +10,7 @@ from schemathesis import GenerationMode, checks
 
 from api.documents import chain, fan_out
 
-EXAMPLES = {"embedded": 15, "distributed": 3}
+EXAMPLES = {"embedded": 5, "distributed": 1}
 """Requests of each kind; what does not depend on the engine is tried on the faster one."""
 CHECKS = [
     checks.not_a_server_error,

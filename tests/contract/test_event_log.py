@@ -92,7 +92,8 @@ async def test_a_run_begins_its_log_once(masters):
 
 
 async def test_a_run_that_nobody_announced_begins_its_log_with_its_first_message(masters):
-    await masters[0].fold([status(status="running"), status()], [completion()])
+    await masters[0].fold([status(status="running")], [])
+    await masters[0].fold([status()], [completion()])
 
     found = await log_of(masters[0])
 
@@ -100,6 +101,15 @@ async def test_a_run_that_nobody_announced_begins_its_log_with_its_first_message
         one.type for one in found
     ]
     assert [1, 2, 3, 4] == [one.seq for one in found]
+
+
+async def test_a_visit_that_begins_and_ends_within_one_batch_is_told_once(masters):
+    await masters[0].fold([status(status="running"), status()], [completion()])
+
+    found = await log_of(masters[0])
+
+    assert ["run.started", "node.succeeded", "run.ended"] == [one.type for one in found]
+    assert [1, 2, 3] == [one.seq for one in found]
 
 
 async def test_a_batch_that_is_folded_again_adds_nothing(masters):

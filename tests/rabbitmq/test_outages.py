@@ -41,7 +41,10 @@ async def test_a_restart_of_the_broker_loses_nothing(bus, own_rabbitmq):
 
 async def test_an_alarm_of_the_broker_makes_publishers_wait_and_then_say_why(own_rabbitmq):
     url = own_rabbitmq.new_host()
-    impatient, patient = RabbitBus(url, publish_timeout_s=0.5), RabbitBus(url)
+    impatient, patient = (
+        RabbitBus(url, publish_timeout_s=0.5),
+        RabbitBus(url, publish_timeout_s=120),
+    )
     for bus in (impatient, patient):
         await bus.open()
     await patient.declare()

@@ -49,7 +49,7 @@ async def test_a_run_is_counted_from_its_first_message_to_its_last(watched):
     assert 1 == found["weft_runs_ended_total", (("status", "completed"),)]
     assert 1 == found["weft_run_duration_seconds_count", ()]
     assert found["weft_statuses_folded_total", ()] > visits
-    assert 64 == found["weft_worker_slots", ()]
+    assert 128 == found["weft_worker_slots", ()]
     assert 1 == found["weft_messages_published_total", (("queue", "workflow.completion"),)]
 
 
