@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
@@ -20,6 +21,10 @@ CHECKS = [
 ]
 
 
+# Minutes: `./weft check -m slow tests/api/test_fuzz.py`. On the cluster other threads of this process
+# use `random` meanwhile, which Hypothesis takes for the strategies' doing.
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
 async def test_requests_made_from_the_description_meet_what_it_says(service):
     examples = EXAMPLES[service.backend.kind]
     await service.create(chain())

@@ -12,9 +12,11 @@ from api.test_fuzz import _try
 
 CRON = {"kind": "cron", "expression": "0 0 * * *"}
 HOOK = {"kind": "webhook", "signature": "none"}
+EXAMPLES = 15
 
 
 # Runs that start meanwhile throw dice of their own, which Hypothesis takes for those of a strategy.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 async def test_requests_on_triggers_meet_what_the_description_says(tmp_path):
     async with embedded(tmp_path) as backend, serving(backend) as service:
@@ -41,5 +43,5 @@ def _fuzz(whole, url, known):
         if existing and operation.method != "delete":
             strategies.append(operation.as_strategy(path_parameters=existing))
         for strategy in strategies:
-            sent += _try(strategy, url)
+            sent += _try(strategy, url, EXAMPLES)
     return sent
