@@ -21,7 +21,7 @@ CHECKS = [
 ]
 
 
-# Minutes: `./weft check -m slow tests/api/test_fuzz.py`. On the cluster other threads of this process
+# Minutes: `./weft check -m slow`. On the cluster other threads of this process
 # use `random` meanwhile, which Hypothesis takes for the strategies' doing.
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
