@@ -109,6 +109,18 @@ def test_nothing_is_left_to_do():
     )
 
 
+def test_nothing_is_left_over_from_editing_and_merging():
+    folders = ("benchmarks", "deploy", "docs", "examples", "src", "tests")
+    leftovers = (".orig", ".rej", ".bak", ".swp", "~")
+    found = [
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in (ROOT / folder).rglob("*")
+        if path.name.endswith(leftovers)
+    ]
+    assert [] == found
+
+
 def test_modules_are_named_for_what_they_hold():
     tell(
         [named(path) for path in (*MODULES, *TESTS) if VAGUE_NAMES & {path.stem, path.parent.name}],
