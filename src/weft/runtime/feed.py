@@ -36,27 +36,44 @@ class Page(list[Event]):
     written: bytes | None = None
 
 
+class _Bell:
+    """One for all who follow a run: to ring it again before anybody has listened costs nothing."""
+
+    def __init__(self) -> None:
+        self.listeners = 0
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        if not self._rung.is_set():
+            self._rung.set()
+
+    def hear(self) -> asyncio.Event:
+        """Return what will be set at the next ring from now on."""
+        if self._rung.is_set():
+            self._rung = asyncio.Event()
+        return self._rung
+
+
 class Feed:
     """Tells followers that there is news, and reads it for them."""
 
     def __init__(self, archive: Archive, *, most: int = MOST) -> None:
         self._archive = archive
         self._most = most
-        self._bells: dict[str, set[asyncio.Event]] = {}
+        self._bells: dict[str, _Bell] = {}
         self._reading: dict[tuple[str, int], asyncio.Task[Page]] = {}
         self.followers = 0
 
     def tell(self, execution_id: str) -> None:
         """A run has news."""
         for name in (execution_id, ANY):
-            for bell in self._bells.get(name, ()):
-                bell.set()
+            if (bell := self._bells.get(name)) is not None:
+                bell.ring()
 
     def tell_all(self) -> None:
         """There may be news of any run."""
-        for bells in self._bells.values():
-            for bell in bells:
-                bell.set()
+        for bell in self._bells.values():
+            bell.ring()
 
     async def is_over(self, execution_id: str, after: int) -> bool:
         """Return whether a run has ended and has no event above a number."""
@@ -76,7 +93,7 @@ class Feed:
         spoke, over = clock(), False
         with self._listening(execution_id) as bell:
             while True:
-                bell.clear()
+                rung = bell.hear()
                 page = await self._page(execution_id, after)
                 if page:
                     yield page
@@ -92,7 +109,7 @@ class Feed:
                     spoke = clock()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LINGER_S if over else min(LOOK_S, heartbeat_s)):
-                        await bell.wait()
+                        await rung.wait()
 
     async def follow_all(
         self, query: EventQuery, after: int, *, heartbeat_s: float
@@ -105,7 +122,7 @@ class Feed:
         spoke = clock()
         with self._listening(ANY) as bell:
             while True:
-                bell.clear()
+                rung = bell.hear()
                 page, after = await self._archive.all_events(query, after=after, limit=PAGE)
                 if page or clock() - spoke >= heartbeat_s:
                     yield page
@@ -115,7 +132,7 @@ class Feed:
                 await self._pause()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(LOOK_S, heartbeat_s)):
-                        await bell.wait()
+                        await rung.wait()
 
     async def _pause(self) -> None:
         """Sleep to the next of the moments at which all followers look.
@@ -147,16 +164,15 @@ class Feed:
             )
 
     @contextmanager
-    def _listening(self, execution_id: str) -> Iterator[asyncio.Event]:
+    def _listening(self, execution_id: str) -> Iterator[_Bell]:
         self.check_room()
-        bell = asyncio.Event()
+        bell = self._bells.setdefault(execution_id, _Bell())
         self.followers += 1
-        self._bells.setdefault(execution_id, set()).add(bell)
+        bell.listeners += 1
         try:
             yield bell
         finally:
             self.followers -= 1
-            bells = self._bells[execution_id]
-            bells.discard(bell)
-            if not bells:
+            bell.listeners -= 1
+            if not bell.listeners:
                 del self._bells[execution_id]
