@@ -411,7 +411,7 @@ async def main(args: argparse.Namespace) -> int:
 def arguments() -> argparse.Namespace:
     """Return what was asked for."""
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--workers", type=int, default=1)
+    shared.add_argument("--workers", type=int, help="default: 1, or 3 where they are killed")
     shared.add_argument("--queue-type", choices=["classic", "quorum"], default="classic")
     shared.add_argument("--json", action="store_true")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -423,7 +423,6 @@ def arguments() -> argparse.Namespace:
     one.add_argument("--outer", type=int, default=300)
     one.add_argument("--inner", type=int, default=300)
     one = commands.add_parser("concurrency", parents=[shared])
-    one.set_defaults(workers=3)
     one.add_argument("--items", type=int, default=500)
     one.add_argument("--limit", type=int, default=7)
     one.add_argument("--hold", type=float, default=0.2, help="seconds a request takes")
@@ -439,7 +438,10 @@ def arguments() -> argparse.Namespace:
     one.add_argument("--count", type=int, default=10_000)
     one = commands.add_parser("million", parents=[shared])
     one.add_argument("--count", type=int, default=1_000_000)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.workers is None:  # set_defaults would change what all commands share
+        given.workers = 3 if given.command == "concurrency" else 1
+    return given
 
 
 if __name__ == "__main__":
