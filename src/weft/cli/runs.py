@@ -9,8 +9,11 @@ import click
 
 from weft.cli import options, remote
 from weft.cli.options import examples
-from weft.cli.run_control import cancel, events, explain, start, watch
+from weft.cli.run_control import events, explain, start, watch
 from weft.cli.run_parts import data, items, list_runs, logs, nodes, visit_row, visits
+from weft.cli.run_signals import callback, signal, signals, waits
+from weft.cli.run_sources import definition, family
+from weft.cli.run_steering import adjust, cancel, pause, resume, retry
 
 if TYPE_CHECKING:
     from weft.api.client import AsyncEngine
@@ -112,6 +115,14 @@ for _command in (
     start,
     watch,
     cancel,
+    pause,
+    resume,
+    retry,
+    adjust,
+    signal,
+    signals,
+    waits,
+    callback,
     explain,
     events,
     nodes,
@@ -119,6 +130,8 @@ for _command in (
     visits,
     logs,
     data,
+    definition,
+    family,
 ):
     runs.add_command(_command)
 
