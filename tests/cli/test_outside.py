@@ -10,6 +10,7 @@ import pytest
 
 from cli.conftest import Weft, node
 from cli.test_control import begun, kept
+from weft.cli.links import where_of
 
 
 @pytest.fixture
@@ -163,3 +164,32 @@ def test_the_audit_log_tells_who_changed_what(ask: Weft, document: Any):
     assert ["disable_workflow", "create_workflow"] == [one["action"] for one in found]
     assert "disable_workflow" in ask("audit", "--limit", 1).out
     assert "w\tcompleted\t" not in ask("stats").out
+
+
+def test_whoever_has_a_link_decides_with_it_and_nothing_else(
+    quick: Weft, server: str, document: Any
+):
+    nodes = (node("start", "manual_trigger"), node("agreed", "approval", approvers=["ada"]))
+    file: Path = document("a.json", *nodes, edges=("start>agreed",))
+    at = ("--server", server)
+    quick("runs", "start", file, "--id", "r1", *at)
+    while not (links := quick("approvals", "ls", "r1", "-o", "json", *at).json):
+        pass  # the test's own time limit ends this
+    link = links[0]["links"][0]["url"]
+    forged = quick("approvals", "approve", f"{link[:-8]}AAAAAAAA")
+    done = quick("approvals", "reject", link, "--comment", "too dear")
+    again = quick("approvals", "approve", link)
+    watched = quick("runs", "watch", "r1", *at)
+
+    assert (4, True) == (forged.code, "[BAD_LINK]" in forged.err)
+    assert (0, "ada decided: reject\n") == (done.code, done.out)
+    assert 5 == again.code
+    assert (1, True) == (watched.code, "halted" in watched.err)
+
+
+def test_a_link_is_asked_of_its_own_server_and_shown_no_token():
+    given = {"server": None, "token": "t", "database": Path("weft.db")}
+
+    at = where_of("https://weft:8700/below/api/v1/approvals/eyJ", given)
+
+    assert ("https://weft:8700/below", None) == (at.server, at.token)

@@ -184,8 +184,11 @@ def _completed(weft: Weft, words: str) -> Done:
 
 def test_a_shell_completes_ids_and_names(weft: Weft, hello: Path):
     weft("workflows", "push", hello)
+    weft("triggers", "add", "greeting", "hello", "--manual")
     run = weft("runs", "start", "hello", "-i", "name=Ada", "-o", "ids").out.strip()
 
+    assert "plain,greeting\n" == _completed(weft, "weft triggers fire gr").out
+    assert f"plain,{run}\n" == _completed(weft, f"weft approvals approve {run[:8]}").out
     assert "plain,hello\n" == _completed(weft, "weft workflows show he").out
     assert f"plain,{run}\n" == _completed(weft, f"weft runs watch {run[:8]}").out
     assert "" == _completed(weft, "weft workflows show no").out.strip()

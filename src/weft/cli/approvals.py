@@ -11,6 +11,7 @@ import click
 
 from weft.cli import remote
 from weft.cli.choosing import RUN, executions
+from weft.cli.completing import run_ids
 from weft.cli.options import F, examples, option
 from weft.cli.questions import Found, tell_all
 from weft.cli.remote import output, place
@@ -75,7 +76,7 @@ async def _going_on(engine: AsyncEngine, limit: int) -> Any:
 def _deciding(command: F) -> F:
     for add in reversed(
         (
-            click.argument("what", metavar="EXECUTION|LINK"),
+            click.argument("what", metavar="EXECUTION|LINK", shell_complete=run_ids),
             option("--as", "person", metavar="NAME", help="In whose name, of those who are asked."),
             option("--node", metavar="ID", default=None, help="Which node, if several ask."),
             option("--item", metavar="ITEM", default=None, help="Which item, if several ask."),

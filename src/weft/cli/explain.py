@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli import cluster, options
+from weft.cli.completing import run_ids
 from weft.cli.options import examples
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ SHOWN = 20
         "weft explain run_01JD8Z4Q6T3V5X7Y9A2C4E6G8J --db .weft/weft.db",
     )
 )
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=run_ids)
 @options.as_json
 @options.database
 @cluster.optional_services

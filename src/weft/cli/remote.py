@@ -123,6 +123,7 @@ def engine_at(at: Where, *, need: Need = "look", run: str | None = None) -> Asyn
 
 def _told(problem: ApiError) -> int:
     from weft.api.client.failures import (
+        ApiError,
         ConflictError,
         DeniedError,
         InvalidError,
@@ -136,14 +137,16 @@ def _told(problem: ApiError) -> int:
         if place.message not in problem.detail or place.hint:
             say(f"  {place.describe()}")
     match problem:
+        case DeniedError(code="BAD_LINK"):
+            return DENIED
         case DeniedError():
             say("  hint: give --token, or set WEFT_TOKEN")
             return DENIED
-        case MissingError() | ConflictError():
+        case MissingError() | ConflictError() | ApiError(status=410):
             return CONFLICT
         case InvalidError(code="INVALID_DEFINITION"):
             return INVALID
-        case UnreachableError():
+        case UnreachableError() | ApiError(status=429):
             return UNREACHABLE
         case _:
             return USAGE

@@ -158,10 +158,14 @@ def retry(wait: bool, timeout_s: float | None, output: str, **given: Any) -> int
         return await engine.call("GET", f"/runs/{attempt.id}")
 
     async def many(engine: AsyncEngine, runs: list[str]) -> Any:
+        from weft.cli.answers import say
+
         done = await engine.retry_runs(runs, latest=latest, limit=len(runs))
-        for attempt in [item["attempt"] for item in done["items"] if item["attempt"]]:
-            if waits:
+        for attempt in [item["attempt"] for item in done["items"] if item["attempt"] and waits]:
+            try:
                 await engine.run(attempt).wait(timeout_s)
+            except TimeoutError:
+                say(f"{attempt} has not ended after {timeout_s:g} s; it goes on")
         return done
 
     usual = "failed,halted,cancelled"

@@ -93,18 +93,16 @@ def _chosen(
         if not sys.stdin.isatty():
             raise click.UsageError(f"this would {asked.verb} {count}: add --yes, or see --dry-run")
         click.confirm(f"{asked.verb.capitalize()} {count}?", abort=True, err=True)
-    items = _done(asked, at, [one["execution_id"] for one in meant])
-    if items is None:
-        return remote.UNREACHABLE
+    items, code = _done(asked, at, [one["execution_id"] for one in meant])
     _show_done(items, form, new_id=asked.new_id)
     refused = sum(not one["done"] for one in items)
     told = f"{len(items) - refused} done, {refused} refused"
     say(told + (": more match, repeat the command" if more else ""))
-    return remote.CONFLICT if refused else 0
+    return code or (remote.CONFLICT if refused else 0)
 
 
-def _done(asked: Asked, at: remote.Where, runs: list[str]) -> list[dict[str, Any]] | None:
-    """Return what was done to each run; None when that could not be asked, which has been told.
+def _done(asked: Asked, at: remote.Where, runs: list[str]) -> tuple[list[dict[str, Any]], int]:
+    """Return what was done to each run, and the exit code of what could not be asked.
 
     In a file each has an engine of its own for that moment, so that no other run goes on.
     """
@@ -116,9 +114,10 @@ def _done(asked: Asked, at: remote.Where, runs: list[str]) -> list[dict[str, Any
 
     for some in [runs] if at.server else [[one] for one in runs]:
         run = None if at.server else some[0]
-        if remote.talk(at, partial(ask, some=some), need="run", run=run):
-            return None
-    return items
+        code = remote.talk(at, partial(ask, some=some), need="run", run=run)
+        if code:
+            return items, code
+    return items, 0
 
 
 def _each(asked: Asked, at: remote.Where, runs: list[str], form: str) -> int:
