@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from weft.cli.main import main
 
 EXECUTABLE = Path(sys.executable).with_name("weft")
+PATIENCE_S = 60
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -89,6 +92,35 @@ def document(here: Path) -> Callable[..., Path]:
         return file
 
     return write
+
+
+@pytest.fixture
+def server(here: Path) -> Iterator[str]:
+    """A server of the same release, on a free port."""
+    process = subprocess.Popen(
+        [EXECUTABLE, "dev", "--listen", "127.0.0.1:0", "--db", here / "server.db"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    )
+    assert process.stderr is not None
+    try:
+        for line in process.stderr:
+            found = re.search(r"http://\S+:\d+", line)
+            if found:
+                yield found[0]
+                break
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+
+
+@pytest.fixture(params=["file", "server"])
+def ask(request: pytest.FixtureRequest, quick: Weft, monkeypatch: pytest.MonkeyPatch) -> Weft:
+    """The command on a file, and on a server."""
+    if request.param == "server":
+        monkeypatch.setenv("WEFT_SERVER", request.getfixturevalue("server"))
+    return quick
 
 
 def node(name: str, kind: str, **parameters: Any) -> dict[str, Any]:

@@ -17,7 +17,9 @@ def test_the_first_admin_is_made_on_the_command_line(weft: Weft, here: Path):
 
     assert (0, "", "ada may log in, as admin\n") == (made.code, made.out, made.err)
     assert (2, "Error: there is a user called ada\n") == (twice.code, twice.err)
-    assert [{"name": "ada", "role": "admin", "enabled": True}] == listed.json
+    assert [("ada", "admin", True)] == [
+        (one["name"], one["role"], one["enabled"]) for one in listed.json
+    ]
     assert PASSWORD.encode() not in (here / ".weft/weft.db").read_bytes()
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from cli.conftest import EXECUTABLE, Done, Weft, node
-
-PATIENCE_S = 60
+from cli.conftest import Done, Weft, node
 
 
 @pytest.fixture
@@ -44,35 +37,6 @@ def _named(file: Path, name: str) -> Path:
     value = msgspec.json.decode(file.read_bytes())
     file.write_bytes(msgspec.json.encode({"id": name, **value}))
     return file
-
-
-@pytest.fixture
-def server(here: Path) -> Iterator[str]:
-    """A server of the same release, on a free port."""
-    process = subprocess.Popen(
-        [EXECUTABLE, "dev", "--listen", "127.0.0.1:0", "--db", here / "server.db"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ),
-    )
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            found = re.search(r"http://\S+:\d+", line)
-            if found:
-                yield found[0]
-                break
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE_S)
-
-
-@pytest.fixture(params=["file", "server"])
-def ask(request: pytest.FixtureRequest, quick: Weft, monkeypatch: pytest.MonkeyPatch) -> Weft:
-    """The command on a file, and on a server."""
-    if request.param == "server":
-        monkeypatch.setenv("WEFT_SERVER", request.getfixturevalue("server"))
-    return quick
 
 
 def test_a_workflow_is_pushed_run_and_looked_into(ask: Weft, hello: Path):
@@ -220,8 +184,11 @@ def _completed(weft: Weft, words: str) -> Done:
 
 def test_a_shell_completes_ids_and_names(weft: Weft, hello: Path):
     weft("workflows", "push", hello)
+    weft("triggers", "add", "greeting", "hello", "--manual")
     run = weft("runs", "start", "hello", "-i", "name=Ada", "-o", "ids").out.strip()
 
+    assert "plain,greeting\n" == _completed(weft, "weft triggers fire gr").out
+    assert f"plain,{run}\n" == _completed(weft, f"weft approvals approve {run[:8]}").out
     assert "plain,hello\n" == _completed(weft, "weft workflows show he").out
     assert f"plain,{run}\n" == _completed(weft, f"weft runs watch {run[:8]}").out
     assert "" == _completed(weft, "weft workflows show no").out.strip()

@@ -44,6 +44,7 @@ __all__ = [
     "builtin",
     "compile_source",
     "configure_log",
+    "new_id",
     "now_ms",
     "open_engine",
     "open_history",
@@ -72,6 +73,11 @@ class Settings:
 def now_ms() -> int:
     """Return the time in epoch milliseconds, for what is only shown."""
     return HostClock().now_ms()
+
+
+def new_id() -> str:
+    """Return an id that nothing else has, for what is told to an engine."""
+    return HostChance().publish_id()
 
 
 @contextmanager

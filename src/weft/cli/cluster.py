@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import wraps
@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from weft.cli import options
 from weft.cli.options import option
@@ -38,6 +39,7 @@ What it returns, if anything, is the exit code: the process ends, signal or not.
 UNAVAILABLE = 7
 LONGEST_PAUSE_S = 30.0
 _DRIVERS = ("pika", "redis", "asyncpg")
+_PLACES = ("rabbitmq", "redis", "postgres")
 _LOG = logging.getLogger("weft")
 
 _rabbitmq = option(
@@ -93,6 +95,37 @@ def services(command: F) -> F:
     for add in reversed((_rabbitmq, _redis, _postgres, _queue_type)):
         command = add(command)
     return command
+
+
+def optional_services(command: F) -> F:
+    """Add the same options, for a command that may look elsewhere: `is_meant` tells."""
+    for name in ("rabbitmq", "redis", "postgres"):
+        twin = f"WEFT_{name.upper()}_URL"
+        add = option(f"--{name}", metavar="URL", envvar=twin, help="Of a cluster.", default=None)
+        command = add(command)
+    added: F = _queue_type(command)
+    return added
+
+
+def is_meant(context: click.Context, given: Mapping[str, Any]) -> bool:
+    """Return whether the options say where a cluster is; UsageError when that is not clear.
+
+    A file that is named on the command line wins over services in the environment.
+    """
+    source = context.get_parameter_source
+    named = [name for name in _PLACES if given[name]]
+    if source("database") is ParameterSource.COMMANDLINE:
+        said = [name for name in named if source(name) is ParameterSource.COMMANDLINE]
+        if said:
+            raise click.UsageError(f"--db and --{said[0]} name two places: give one of them")
+        return False
+    missing = [name for name in _PLACES if name not in named]
+    if named and missing:
+        raise click.UsageError(
+            f"the cluster needs --{missing[0]} (or WEFT_{missing[0].upper()}_URL) too;"
+            " for a file give --db"
+        )
+    return bool(named)
 
 
 @dataclass(frozen=True, slots=True)

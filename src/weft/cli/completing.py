@@ -21,6 +21,11 @@ def workflow_ids(context: click.Context, _: click.Parameter, incomplete: str) ->
     return _asked(context, "workflows", "workflow_id", incomplete)
 
 
+def trigger_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """Return the triggers whose ids begin so."""
+    return _asked(context, "triggers", "trigger_id", incomplete)
+
+
 def _asked(context: click.Context, what: str, name: str, incomplete: str) -> list[str]:
     given = context.params
     with suppress(Exception):  # whoever presses a key does not want to read about a server
@@ -34,8 +39,12 @@ def _in_file(database: Path, what: str, incomplete: str) -> list[str]:
     from weft.bootstrap import open_history
 
     with open_history(database) as history:
-        ask = history.run_ids if what == "runs" else history.workflow_ids
-        return ask(incomplete, MOST)
+        known = {
+            "runs": history.run_ids,
+            "workflows": history.workflow_ids,
+            "triggers": history.trigger_ids,
+        }
+        return known[what](incomplete, MOST)
 
 
 def _on_server(url: str, token: str | None, what: str, name: str, incomplete: str) -> list[str]:
@@ -45,7 +54,8 @@ def _on_server(url: str, token: str | None, what: str, name: str, incomplete: st
 
     async def go() -> list[str]:
         async with asyncio.timeout(PATIENCE_S), AsyncEngine.connect(url, token) as engine:
-            found = await engine.call("GET", f"/{what}", query={"q": incomplete, "limit": MOST})
+            asked = {"limit": MOST} if what == "triggers" else {"q": incomplete, "limit": MOST}
+            found = await engine.call("GET", f"/{what}", query=asked)
             return [str(one[name]) for one in found["items"]]
 
     return [one for one in asyncio.run(go()) if one.startswith(incomplete)]

@@ -1,51 +1,99 @@
-"""`weft credentials`: keep secrets in the encrypted store. No command ever prints a value."""
+"""`weft credentials`: keep secrets. No command ever prints a value.
+
+There are two places for them. The encrypted store is a file of its own, for whoever runs
+workflows here. What the API keeps is on a server (`--server`), or in the file of `weft dev` when
+that is named (`--db`): those have types, can be tried, and may be for some workflows only.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
+from click.core import ParameterSource
 
+from weft.cli import kept_credentials, options, remote
+from weft.cli.credential_fields import read_fields
+from weft.cli.options import DEFAULT_KEY, examples, option
+from weft.cli.remote import output
 from weft.errors import WeftError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from weft.bootstrap import Vault
 
 
-@click.group()
-@click.option(
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The encrypted store, and the key of everything."""
+
+    store: Path
+    key_file: Path
+
+    @property
+    def vault(self) -> Vault:
+        """Return the encrypted store."""
+        from weft.bootstrap import open_vault
+
+        return open_vault(os.environ, store=self.store, key_file=self.key_file)
+
+
+def _either(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say whether the store is meant, or what the API keeps."""
+    added: Callable[..., Any] = click.pass_context(command)
+    return remote.place(added)
+
+
+def _kept(context: click.Context, given: dict[str, Any]) -> remote.Where | None:
+    """Return where the API keeps what is meant; None: the encrypted store is meant."""
+    server, token, database = (given.pop(name) for name in ("server", "token", "database"))
+    named = context.get_parameter_source("database") is ParameterSource.COMMANDLINE
+    if not server and not named:
+        return None
+    return remote.Where(server, token, database, context.obj.key_file)
+
+
+@click.group(
+    epilog=examples(
+        "weft credentials add payments", "weft credentials ls --server http://weft:8700"
+    )
+)
+@option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.path(),
     envvar="WEFT_CREDENTIAL_STORE",
     default=Path(".weft/credentials.json"),
     show_default=True,
-    show_envvar=True,
     help="The encrypted store.",
 )
-@click.option(
+@option(
     "--key-file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="WEFT_KEY_FILE",
-    default=Path(".weft/key"),
+    type=options.path(),
+    default=DEFAULT_KEY,
     show_default=True,
-    show_envvar=True,
     help="The key file; WEFT_KEY, when set, is used instead.",
 )
 @click.pass_context
 def credentials(context: click.Context, store: Path, key_file: Path) -> None:
-    """Keep the secrets that workflows name."""
-    from weft.bootstrap import open_vault
+    """Keep the secrets that workflows name: in the encrypted store, on a server with --server, or
+    with --db in the file of `weft dev`.
+    """
+    context.obj = Places(store, key_file)
 
-    context.obj = open_vault(os.environ, store=store, key_file=key_file)
 
-
-@credentials.command()
+@credentials.command(
+    epilog=examples(
+        "weft credentials add payments < fields.json",
+        "weft credentials add payments --type http_bearer --workflow charge"
+        " --server http://weft:8700",
+    )
+)
 @click.argument("name")
 @click.option(
     "--field",
@@ -54,37 +102,69 @@ def credentials(context: click.Context, store: Path, key_file: Path) -> None:
     metavar="KEY=VALUE",
     help="One field. Other users can see a running command: for secrets leave this out.",
 )
-@click.pass_obj
-def add(vault: Vault, name: str, pairs: tuple[str, ...]) -> None:
+@kept_credentials.kind
+@kept_credentials.workflows
+@output
+@_either
+def add(context: click.Context, /, name: str, pairs: tuple[str, ...], **given: Any) -> int:
     """Add credential NAME, or replace it.
 
     Without --field the fields are asked for; when standard input is not a terminal they are read
     from it as one JSON object.
     """
-    fields = _from_options(pairs) if pairs else _from_terminal() or _from_input()
+    at, form = _kept(context, given), given.pop("output")
+    if at is not None:
+        return kept_credentials.add(at, name, read_fields(pairs), form, **given)
+    if given["kind"] or given["workflows"]:
+        raise click.UsageError("the encrypted store has no --type and no --workflow: give --server")
+    vault: Vault = context.obj.vault
+    fields = read_fields(pairs)
     with _explained():
         made_key = vault.ensure_key()
         replaced = vault.put(name, fields)
     click.echo(f"{'replaced' if replaced else 'added'} {name} in {vault.path}", err=True)
     if made_key:
         click.echo(f"made the key {vault.key_place}: keep a copy in a safe place", err=True)
+    return 0
 
 
-@credentials.command()
-@click.pass_obj
-def ls(vault: Vault) -> None:
-    """List the names in the store."""
+@credentials.command(
+    epilog=examples("weft credentials ls", "weft credentials ls --server http://weft:8700 -o ids")
+)
+@output
+@_either
+def ls(context: click.Context, /, output: str, **given: Any) -> int:
+    """List the names in the store, or what the API keeps."""
+    at = _kept(context, given)
+    if at is not None:
+        return kept_credentials.ls(at, output)
+    from weft.cli.answers import print_json
+
     with _explained():
-        names = vault.names()
-    for name in names:
-        click.echo(name)
+        names = context.obj.vault.names()
+    if output == "json":
+        print_json([{"name": one} for one in names])
+    for name in names if output != "json" else ():
+        if output == "jsonl":
+            print_json({"name": name})
+        else:
+            click.echo(name)
+    return 0
 
 
-@credentials.command()
+@credentials.command(
+    epilog=examples(
+        "weft credentials rm payments", "weft credentials rm payments --server http://weft:8700"
+    )
+)
 @click.argument("name")
-@click.pass_obj
-def rm(vault: Vault, name: str) -> None:
-    """Remove credential NAME."""
+@_either
+def rm(context: click.Context, /, name: str, **given: Any) -> int:
+    """Remove credential NAME. Nodes that name it fail from now on."""
+    at = _kept(context, given)
+    if at is not None:
+        return kept_credentials.rm(at, name)
+    vault: Vault = context.obj.vault
     with _explained():
         removed = vault.remove(name)
     if not removed:
@@ -92,49 +172,37 @@ def rm(vault: Vault, name: str) -> None:
             f"{vault.path} holds no credential {name!r}: `weft credentials ls` lists them"
         )
     click.echo(f"removed {name} from {vault.path}", err=True)
+    return 0
 
 
-@credentials.command()
-@click.pass_obj
-def rotate(vault: Vault) -> None:
+@credentials.command(
+    epilog=examples("weft credentials rotate", "weft credentials rotate --server http://weft:8700")
+)
+@_either
+def rotate(context: click.Context, /, **given: Any) -> int:
     """Seal every credential anew with the newest key.
 
     A key file gets a new key first. With WEFT_KEY, put the new key before the old one, with a
     comma between, and take the old one out afterwards.
     """
+    at = _kept(context, given)
+    if at is not None:
+        return kept_credentials.rotate(at)
+    vault: Vault = context.obj.vault
     with _explained():
         count = vault.rotate()
     click.echo(f"sealed {count} credentials anew, key in {vault.key_place}", err=True)
+    return 0
 
 
-def _from_options(pairs: tuple[str, ...]) -> dict[str, object]:
-    fields: dict[str, object] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not key or not equals:
-            # The text itself may be a secret that was given in the wrong form.
-            raise click.UsageError("--field must be KEY=VALUE")
-        fields[key] = value
-    return fields
-
-
-def _from_terminal() -> dict[str, object]:
-    fields: dict[str, object] = {}
-    while sys.stdin.isatty():
-        key = click.prompt("Field (empty to finish)", default="", show_default=False, err=True)
-        if not key:
-            break
-        fields[key] = click.prompt(f"Value of {key}", hide_input=True, err=True)
-    return fields
-
-
-def _from_input() -> dict[str, object]:
-    if sys.stdin.isatty():
-        raise click.UsageError("a credential needs at least one field")
-    try:
-        return msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise click.UsageError("standard input must hold one JSON object of fields") from None
+for _command in (
+    kept_credentials.types,
+    kept_credentials.show,
+    kept_credentials.allow,
+    kept_credentials.usage,
+    kept_credentials.try_out,
+):
+    credentials.add_command(_command)
 
 
 @contextmanager

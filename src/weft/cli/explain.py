@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from weft.cli import cluster, options
+from weft.cli.completing import run_ids
 from weft.cli.options import examples
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 UNKNOWN_RUN = 5
 SHOWN = 20
 """Sentences of one kind that people are shown; programs get all."""
-_PLACES = ("rabbitmq", "redis", "postgres")
 
 
 @click.command(
@@ -29,10 +28,10 @@ _PLACES = ("rabbitmq", "redis", "postgres")
         "weft explain run_01JD8Z4Q6T3V5X7Y9A2C4E6G8J --db .weft/weft.db",
     )
 )
-@click.argument("execution_id", metavar="EXECUTION")
+@click.argument("execution_id", metavar="EXECUTION", shell_complete=run_ids)
 @options.as_json
 @options.database
-@cluster.services
+@cluster.optional_services
 @click.pass_context
 def explain(
     context: click.Context,
@@ -50,7 +49,7 @@ def explain(
     from weft.kernel.messages import check_identifier
 
     check_identifier("EXECUTION", execution_id)
-    if not _on_cluster(context, places):
+    if not cluster.is_meant(context, places):
         from weft.bootstrap.explaining import explain_in_file
 
         found = asyncio.run(explain_in_file(execution_id, database))
@@ -61,27 +60,6 @@ def explain(
         return _answer(await at.explain(execution_id), execution_id, "the cluster", as_json=as_json)
 
     return ask_cluster(ask, **places)
-
-
-def _on_cluster(context: click.Context, places: dict[str, Any]) -> bool:
-    """Return where to look; UsageError when that is not clear."""
-    given = [name for name in _PLACES if places[name]]
-    if context.get_parameter_source("database") is ParameterSource.COMMANDLINE:
-        said = [
-            name
-            for name in given
-            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        ]
-        if said:
-            raise click.UsageError(f"--db and --{said[0]} name two places: give one of them")
-        return False
-    missing = [name for name in _PLACES if name not in given]
-    if given and missing:
-        raise click.UsageError(
-            f"the cluster needs --{missing[0]} (or WEFT_{missing[0].upper()}_URL) too;"
-            " for a run in a file give --db"
-        )
-    return bool(given)
 
 
 def _answer(found: Explanation | None, execution_id: str, where: str, *, as_json: bool) -> int:
@@ -112,8 +90,3 @@ def _lines(found: Explanation) -> Iterator[str]:
         for one in found.recent[:1]:
             item = f" ({one.item})" if one.item else ""
             yield f"last: {one.node}{item} {one.status} at {one.at}"
-
-
-# The cluster is one of two places to look: its addresses are needed only there.
-for _parameter in explain.params:
-    _parameter.required = _parameter.required and _parameter.name not in _PLACES

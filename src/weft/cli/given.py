@@ -32,6 +32,11 @@ def read_given(whole: str | None, pairs: Sequence[str]) -> Any:
     return value
 
 
+def read_if_given(whole: str | None, pairs: Sequence[str]) -> Any:
+    """Return the input that is described; None when nothing is."""
+    return read_given(whole, pairs) if whole is not None or pairs else None
+
+
 def _place_of(whole: str) -> str:
     if whole == "-":
         return "standard input"

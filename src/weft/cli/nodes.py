@@ -8,21 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli import options
+from weft.cli import options, remote
 from weft.cli.options import examples
 
 if TYPE_CHECKING:
+    from weft.api.client import AsyncEngine
     from weft.ports.node import NodeType
 
 
-@click.command(epilog=examples("weft nodes", "weft nodes http"))
+@click.command(epilog=examples("weft nodes http", "weft nodes --server http://weft:8700 --json"))
 @click.argument("type_name", metavar="[TYPE]", required=False)
 @options.as_json
-def nodes(type_name: str | None, as_json: bool) -> int:
+@remote.server
+@remote.token
+def nodes(type_name: str | None, as_json: bool, server: str | None, token: str | None) -> int:
     """List the node types; for one TYPE explain it and its parameters.
 
-    With --json a type comes with the JSON Schema of its parameters.
+    With --json a type comes with the JSON Schema of its parameters. With --server the types are
+    those of a server, which may have others.
     """
+    if server:
+        at = remote.Where(server, token, options.DEFAULT_DATABASE)
+        return _of_server(at, type_name, as_json=as_json)
     from weft.bootstrap import builtin
     from weft.cli.answers import print_json
     from weft.languages.graph.findings import suggest
@@ -45,6 +52,25 @@ def nodes(type_name: str | None, as_json: bool) -> int:
     else:
         _explain(kind)
     return 0
+
+
+def _of_server(at: remote.Where, type_name: str | None, *, as_json: bool) -> int:
+    async def ask(engine: AsyncEngine) -> int:
+        from weft.cli.answers import print_json, print_pretty
+
+        if type_name is not None:
+            (print_json if as_json else print_pretty)(await engine.node_type(type_name))
+            return 0
+        found = await engine.node_types()
+        if as_json:
+            print_json(found)
+            return 0
+        width = max((len(one["type"]) for one in found), default=0)
+        for one in found:
+            sys.stdout.write(f"{one['type']:{width}}  {one['summary']}\n")
+        return 0
+
+    return remote.talk(at, ask)
 
 
 def _facts(kind: NodeType) -> dict[str, Any]:

@@ -1,17 +1,19 @@
-"""Where `weft users`, `tokens` and `audit` find what they change: a file, or PostgreSQL."""
+"""Where `weft users` and `tokens` find what they change: a server, a file, or PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
 import getpass
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from weft.cli import options
+import click
+
+from weft.cli import options, remote
 from weft.cli.options import F, option
 
 if TYPE_CHECKING:
+    from weft.api.client import AsyncEngine
     from weft.bootstrap.access import Office
 
 T = TypeVar("T")
@@ -27,17 +29,25 @@ _postgres = option(
 
 def place(command: F) -> F:
     """Add the options that say where users and tokens are kept."""
-    added: F = options.database(_postgres(command))
+    added: F = remote.server(remote.token(options.database(_postgres(command))))
     return added
 
 
 def at_office(
+    given: dict[str, Any],
+    *,
+    asked: Callable[[AsyncEngine], Awaitable[T]],
     work: Callable[[Office], Awaitable[T]],
-    database: Path,
-    postgres: str | None,
     action: str = "",
 ) -> T:
-    """Return what the work comes to; it is written down when it is an action."""
+    """Return what comes of asking the server, if one is named, or else of the work here.
+
+    A server writes down by itself what was changed; here it is, when the work is an action. What
+    a server refuses is told and ends the command.
+    """
+    at, postgres = remote.where(given), given.pop("postgres")
+    if at.server:
+        return _at_server(at, asked)
     from weft.bootstrap import configure_log
     from weft.bootstrap.access import office_in_file, office_on_postgres
     from weft.runtime.auditing import open_record
@@ -45,7 +55,7 @@ def at_office(
     configure_log(level="warning")
 
     async def go() -> T:
-        opened = office_on_postgres(postgres) if postgres else office_in_file(database)
+        opened = office_on_postgres(postgres) if postgres else office_in_file(at.database)
         async with opened as office:
             record = open_record()
             record.action = action
@@ -55,6 +65,19 @@ def at_office(
             return done
 
     return asyncio.run(go())
+
+
+def _at_server(at: remote.Where, asked: Callable[[AsyncEngine], Awaitable[T]]) -> T:
+    found: list[T] = []
+
+    async def ask(engine: AsyncEngine) -> int:
+        found.append(await asked(engine))
+        return 0
+
+    code = remote.talk(at, ask)
+    if code:
+        raise click.exceptions.Exit(code)
+    return found[0]
 
 
 def whoami() -> str:

@@ -1,21 +1,17 @@
-"""`weft queue`, `workers`, `timers` and `events`: what is behind runs, and what happens in all."""
+"""`weft queue`, `workers`, `timers`, `stats` and `whoami`: what is behind runs."""
 
 from __future__ import annotations
 
-import re
-from contextlib import aclosing
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli import remote
-from weft.cli.completing import workflow_ids
 from weft.cli.options import examples, option
+from weft.cli.questions import one_by_one, tell, tell_all
 from weft.cli.remote import output, place
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from weft.api.client import AsyncEngine
 
 
@@ -52,60 +48,39 @@ def timers(limit: int, output: str, **given: Any) -> int:
     return _listed("timers", columns, "execution_id", output, given, limit=limit)
 
 
-@click.command(
-    epilog=examples(
-        "weft events --workflow order",
-        "weft events --server http://weft:8700 --after 0 -o jsonl > events.jsonl",
-    )
-)
-@option(
-    "--workflow",
-    metavar="ID",
-    default=None,
-    shell_complete=workflow_ids,
-    help="Only of this workflow.",
-)
-@option(
-    "--after", metavar="PLACE", default=None, help="Begin after this place; 0 is the beginning."
-)
-@option(
-    "--limit",
-    type=click.IntRange(1),
-    default=None,
-    help="End after so many.  [default: until Ctrl-C]",
-)
+@click.command(epilog=examples("weft stats", "weft stats --since 2026-03-01T00:00:00Z -o json"))
+@option("--since", metavar="TIME", default=None, help="RFC 3339.  [default: a day ago]")
 @output
 @place
-def events(
-    workflow: str | None, after: str | None, limit: int | None, output: str, **given: Any
-) -> int:
-    """Follow what happens in all runs, from now on or after a place.
+def stats(since: str | None, output: str, **given: Any) -> int:
+    """Count the runs that have started, by workflow and status."""
 
-    A connection that breaks is made again, and nothing is missed. `place` in each line is where
-    to go on.
-    """
-    if after is not None and not re.fullmatch("[0-9]{1,18}", after):
-        raise click.UsageError(f"--after {after!r}: it must be the place of an event, a number")
+    def people(found: Mapping[str, Any]) -> None:
+        from weft.cli.showing import status
+        from weft.cli.tables import print_table
 
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.answers import print_json
-        from weft.cli.following import line_of
+        rows = [(one["workflow_id"], status(one), str(one["runs"])) for one in found["runs"]]
+        print_table(("workflow", "status", "runs"), rows)
 
-        count = 0
-        async with aclosing(engine.events(workflow_id=workflow, cursor=after)) as found:
-            async for one in found:
-                if output == "table":
-                    click.echo(line_of(one, run=True))
-                elif output == "ids":
-                    click.echo(one.execution_id)
-                else:
-                    print_json(one)
-                count += 1
-                if limit is not None and count >= limit:
-                    break
-        return 0
+    return tell(given, output, lambda engine: engine.stats(since), id_of="since", people=people)
 
-    return remote.talk(remote.where(given), ask)
+
+@click.command(epilog=examples("weft whoami", "weft whoami --server http://weft:8700 -o json"))
+@output
+@place
+def whoami(output: str, **given: Any) -> int:
+    """Say which engine answers, and as whom it takes you: name, role, and for which workflows."""
+
+    async def look(engine: AsyncEngine) -> dict[str, Any]:
+        return {**await engine.me(), "server": await engine.server()}
+
+    def people(found: Mapping[str, Any]) -> None:
+        at, some = found["server"], found["workflows"]
+        scope = "" if some is None else f", for {', '.join(some) or 'no workflow'} only"
+        click.echo(f"{found['name'] or found['kind']}, {found['role']}{scope}")
+        click.echo(f"weft {at['version']}, {at['mode']}")
+
+    return tell(given, output, look, id_of="name", people=people, need="write")
 
 
 def _listed(
@@ -116,18 +91,14 @@ def _listed(
     given: dict[str, Any],
     **query: Any,
 ) -> int:
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.showing import show_list
+    def row(one: Mapping[str, Any]) -> list[str]:
+        return ["" if one[name] is None else str(one[name]) for name in columns]
 
-        async def found() -> AsyncGenerator[dict[str, Any], None]:
-            for one in await engine.listed(what, **query):
-                yield one
-
-        def row(one: Any) -> list[str]:
-            return ["" if one[name] is None else str(one[name]) for name in columns]
-
-        headings = [name.replace("_at", "").replace("_id", "") for name in columns]
-        await show_list(found(), form, id_of=id_of, headings=headings, row=row)
-        return 0
-
-    return remote.talk(remote.where(given), ask)
+    return tell_all(
+        given,
+        form,
+        lambda engine: one_by_one(engine.listed(what, **query)),
+        id_of=id_of,
+        headings=[name.replace("_at", "").replace("_id", "") for name in columns],
+        row=row,
+    )

@@ -5,6 +5,7 @@ Every option has a twin in the environment, `WEFT_` and its name, used when the 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
 
 DEFAULT_DATABASE = Path(".weft/weft.db")
+DEFAULT_KEY = Path(".weft/key")
 
 
 def option(name: str, *more: str, **settings: Any) -> Decorator[Any]:
@@ -82,7 +84,7 @@ credential_store = option(
 key_file = option(
     "--key-file",
     type=path(),
-    default=Path(".weft/key"),
+    default=DEFAULT_KEY,
     show_default=True,
     help="The key of the store; WEFT_KEY, when set, is used instead.",
 )
@@ -127,10 +129,18 @@ def _identifier(_: click.Context, __: click.Parameter, value: str | None) -> str
     return value
 
 
+def value(help_text: str) -> Decorator[Any]:
+    """Return `--input` and `-i`, which say a value together: whole, or key by key."""
+    whole = option("--input", "whole", metavar="JSON|@FILE|-", help=help_text)
+    return lambda command: whole(_pairs(command))
+
+
+def idempotency_key(help_text: str) -> Decorator[Any]:
+    """Return `--key`; its twin is not WEFT_KEY, which seals credentials and is shown to nobody."""
+    return option("--key", envvar="WEFT_IDEMPOTENCY_KEY", metavar="TEXT", help=help_text)
+
+
 _file = click.argument("file", type=click.Path(path_type=Path))
-_input = option(
-    "--input", "whole", metavar="JSON|@FILE|-", help="The input of the run.  [default: {}]"
-)
 _pairs = click.option(
     "-i",
     "pairs",
@@ -138,9 +148,14 @@ _pairs = click.option(
     metavar="KEY=TEXT|KEY:=JSON",
     help="Set one key of the input; may be repeated.",
 )
-_execution_id = option(
+execution_id = option(
     "--id", "execution_id", callback=_identifier, help="The run's id; it must be new."
 )
+
+
+def key_file_of_this_place() -> Path:
+    """Return the key file that commands without `--key-file` share with `weft dev`."""
+    return Path(os.environ.get("WEFT_KEY_FILE") or DEFAULT_KEY)
 
 
 def check_env_file(file: Path | None) -> None:
@@ -151,9 +166,8 @@ def check_env_file(file: Path | None) -> None:
 
 def given(command: F) -> F:
     """Add the input and the id of a run."""
-    for add in reversed((_input, _pairs, _execution_id)):
-        command = add(command)
-    return command
+    added: F = value("The input of the run.  [default: {}]")(execution_id(command))
+    return added
 
 
 def starting(command: F) -> F:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-import base64
 import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli import cluster, options
 from weft.cli.options import examples, option
+from weft.cli.quarantine_desk import at_desk
+from weft.cli.remote import output, place
 
 if TYPE_CHECKING:
-    from weft.bootstrap.distributed import Cluster
-    from weft.runtime.releasing import Held
+    from weft.cli.quarantine_desk import Desk
+    from weft.cli.tables import Cell
 
+_HEADINGS = ("number", "since", "run", "node", "error")
 _every = option("--all", "every", is_flag=True, help="Every message in quarantine.")
+_numbers = click.argument("numbers", type=click.IntRange(1), nargs=-1, metavar="[NUMBER]...")
+
+
+def _anywhere(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that say where the quarantine is: on a server, a cluster, or in a file."""
+    return place(cluster.optional_services(click.pass_context(command)))
 
 
 @click.group(epilog=examples("weft quarantine ls", "weft quarantine show 1"))
 def quarantine() -> None:
-    """Decide about messages that could not be handled. Each has a number: its position."""
+    """Decide about messages that could not be handled. Each has a number: its position.
+
+    The messages are those of a server (--server), of a cluster whose services are given, or else
+    of the file.
+    """
 
 
 @quarantine.command(
@@ -28,101 +41,107 @@ def quarantine() -> None:
     epilog=examples("weft quarantine ls", "weft quarantine ls --json | jq '.[] | .execution_id'"),
 )
 @options.as_json
-@cluster.services
-def list_all(as_json: bool, **places: Any) -> int:
+@output
+@_anywhere
+def list_all(context: click.Context, as_json: bool, output: str, **given: Any) -> int:
     """List the messages, oldest first."""
-    from weft.cli.answers import print_json
-    from weft.cli.asking import ask_cluster
-    from weft.cli.tables import print_table
 
-    async def ask(at: Cluster) -> int:
-        async with at.quarantine() as desk:
-            found = await desk.everything()
-        if as_json:
-            print_json([_facts(one) for one in found])
-        else:
-            rows = [
-                (str(one.number), one.at, one.execution_id, one.node, (one.reason, "red"))
-                for one in found
-            ]
-            print_table(("number", "since", "run", "node", "error"), rows)
+    async def ask(desk: Desk) -> int:
+        from weft.cli.showing import show_known
+
+        found = await desk.everything()
+        form = "json" if as_json else output
+        show_known(found, form, id_of="number", headings=_HEADINGS, row=_row)
         return 0
 
-    return ask_cluster(ask, **places)
+    return at_desk(ask, context, given)
 
 
 @quarantine.command(epilog=examples("weft quarantine show 1", "weft quarantine show 1 --json"))
 @click.argument("number", type=click.IntRange(1))
 @options.as_json
-@cluster.services
-def show(number: int, as_json: bool, **places: Any) -> int:
-    """Show a message: when and why it was put aside, and what it says."""
+@_anywhere
+def show(context: click.Context, number: int, as_json: bool, **given: Any) -> int:
+    """Show a message: when and why it was put aside; of a cluster also what it says."""
     from weft.cli.answers import print_json, print_pretty
-    from weft.cli.asking import ask_cluster
     from weft.errors import InputError
 
-    async def ask(at: Cluster) -> int:
-        async with at.quarantine() as desk:
-            found = await desk.everything()
+    async def ask(desk: Desk) -> int:
+        found = await desk.everything(whole=True)
         if number > len(found):
             there = f"it holds {len(found)}" if found else "it is empty"
             raise InputError(f"there is no message {number} in quarantine: {there}")
-        whole = {**_facts(found[number - 1]), **_message(found[number - 1])}
-        (print_json if as_json else print_pretty)(whole)
+        (print_json if as_json else print_pretty)(found[number - 1])
         return 0
 
-    return ask_cluster(ask, **places)
+    return at_desk(ask, context, given)
 
 
 @quarantine.command(epilog=examples("weft quarantine release 1 2", "weft quarantine release --all"))
-@click.argument("numbers", type=click.IntRange(1), nargs=-1, metavar="[NUMBER]...")
+@_numbers
 @_every
 @option("--force", is_flag=True, help="Also messages of runs that have ended.")
-@cluster.services
-def release(numbers: tuple[int, ...], every: bool, force: bool, **places: Any) -> int:
+@_anywhere
+def release(
+    context: click.Context, numbers: tuple[int, ...], every: bool, force: bool, **given: Any
+) -> int:
     """Send messages to the workers once more, as if for the first time.
 
     A run has ended as failed when a message of it was quarantined, and then drops it: such a
     message is not released unless --force is given. Start the run again instead.
     """
     from weft.cli.answers import say
-    from weft.cli.asking import ask_cluster
 
     chosen = _chosen(numbers, every=every)
 
-    async def ask(at: Cluster) -> int:
-        async with at.quarantine() as desk:
-            done = await desk.release(chosen, force=force)
-        say(f"released {_messages(len(done))}")
+    async def ask(desk: Desk) -> int:
+        say(f"released {_messages(await desk.release(chosen, force=force))}")
         return 0
 
-    return ask_cluster(ask, **places)
+    return at_desk(ask, context, given)
 
 
-@quarantine.command(epilog=examples("weft quarantine discard 1", "weft quarantine discard --all"))
-@click.argument("numbers", type=click.IntRange(1), nargs=-1, metavar="[NUMBER]...")
+@quarantine.command(
+    epilog=examples("weft quarantine discard 1", "weft quarantine discard --all --dry-run")
+)
+@_numbers
 @_every
+@option("--dry-run", is_flag=True, help="Only list the messages that are meant.")
 @option("--yes", is_flag=True, help="Do not ask.")
-@cluster.services
-def discard(numbers: tuple[int, ...], every: bool, yes: bool, **places: Any) -> int:
+@_anywhere
+def discard(
+    context: click.Context,
+    numbers: tuple[int, ...],
+    every: bool,
+    dry_run: bool,
+    yes: bool,
+    **given: Any,
+) -> int:
     """Throw messages away for good."""
     from weft.cli.answers import say
-    from weft.cli.asking import ask_cluster
 
     chosen = _chosen(numbers, every=every)
-    if not yes:
+    if not yes and not dry_run:
         if not sys.stdin.isatty():
             raise click.UsageError("what is discarded is gone: add --yes")
         what = "every message in quarantine" if every else _messages(len(set(numbers)))
         click.confirm(f"Discard {what} for good?", abort=True, err=True)
 
-    async def ask(at: Cluster) -> int:
-        async with at.quarantine() as desk:
-            done = await desk.discard(chosen)
-        say(f"discarded {_messages(len(done))}")
+    async def ask(desk: Desk) -> int:
+        from weft.cli.showing import show_known
+
+        if not dry_run:
+            say(f"discarded {_messages(await desk.discard(chosen))}")
+            return 0
+        found = [
+            one for one in await desk.everything() if chosen is None or one["number"] in chosen
+        ]
+        headings = ("number", "since", "run", "node", "error")
+        show_known(found, "table", id_of="number", headings=headings, row=_row)
+        say(f"would discard {_messages(len(found))}")
         return 0
 
-    return ask_cluster(ask, **places)
+    return at_desk(ask, context, given)
 
 
 def _chosen(numbers: tuple[int, ...], *, every: bool) -> tuple[int, ...] | None:
@@ -138,22 +157,5 @@ def _messages(count: int) -> str:
     return f"{count} message{'s' * (count != 1)}"
 
 
-def _facts(one: Held) -> dict[str, Any]:
-    return {
-        "number": one.number,
-        "at": one.at,
-        "execution_id": one.execution_id,
-        "node": one.node,
-        "reason": one.reason,
-        "bytes": len(one.body),
-    }
-
-
-def _message(one: Held) -> dict[str, Any]:
-    """Return the message as JSON, or in base64 when it is none."""
-    import msgspec
-
-    try:
-        return {"message": msgspec.json.decode(one.body)}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {"base64": base64.b64encode(one.body).decode()}
+def _row(one: Mapping[str, Any]) -> list[Cell]:
+    return [str(one["number"]), one["at"], one["execution_id"], one["node"], (one["reason"], "red")]

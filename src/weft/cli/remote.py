@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,6 +59,8 @@ class Where:
     server: str | None
     token: str | None
     database: Path
+    key_file: Path = field(default_factory=options.key_file_of_this_place)
+    """What `weft dev` seals credentials and signs links with, unless WEFT_KEY is set."""
 
 
 Work = Callable[["AsyncEngine"], Awaitable[int]]
@@ -73,7 +75,8 @@ def place(command: F) -> F:
 
 def where(given: dict[str, Any]) -> Where:
     """Return which engine the options of `place` mean, and take them out of what was given."""
-    return Where(given.pop("server"), given.pop("token"), given.pop("database"))
+    key_file = given.pop("key_file", None) or options.key_file_of_this_place()
+    return Where(given.pop("server"), given.pop("token"), given.pop("database"), key_file)
 
 
 def talk(at: Where, work: Work, *, need: Need = "look", run: str | None = None) -> int:
@@ -112,13 +115,15 @@ def engine_at(at: Where, *, need: Need = "look", run: str | None = None) -> Asyn
     from weft.api.client.opening import open_file, open_run
     from weft.bootstrap import Settings
 
+    settings = Settings(at.database, key_file=at.key_file)
     if need == "run":
-        return AsyncEngine(lambda: open_run(Settings(at.database), run))
-    return AsyncEngine(lambda: open_file(at.database, create=need == "write"))
+        return AsyncEngine(lambda: open_run(settings, run))
+    return AsyncEngine(lambda: open_file(settings, create=need == "write"))
 
 
 def _told(problem: ApiError) -> int:
     from weft.api.client.failures import (
+        ApiError,
         ConflictError,
         DeniedError,
         InvalidError,
@@ -132,14 +137,16 @@ def _told(problem: ApiError) -> int:
         if place.message not in problem.detail or place.hint:
             say(f"  {place.describe()}")
     match problem:
+        case DeniedError(code="BAD_LINK"):
+            return DENIED
         case DeniedError():
             say("  hint: give --token, or set WEFT_TOKEN")
             return DENIED
-        case MissingError() | ConflictError():
+        case MissingError() | ConflictError() | ApiError(status=410):
             return CONFLICT
         case InvalidError(code="INVALID_DEFINITION"):
             return INVALID
-        case UnreachableError():
+        case UnreachableError() | ApiError(status=429):
             return UNREACHABLE
         case _:
             return USAGE

@@ -1,4 +1,4 @@
-"""`weft runs start`, `watch`, `events`, `cancel` and `explain`: runs that go on."""
+"""`weft runs start`, `watch`, `events` and `explain`: runs that go on."""
 
 from __future__ import annotations
 
@@ -9,23 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli import options, remote
-from weft.cli.completing import run_ids, workflow_ids
+from weft.cli.choosing import RUN, ended, execution, show_run, timeout
+from weft.cli.completing import workflow_ids
+from weft.cli.durations import span
 from weft.cli.options import examples, option
 from weft.cli.remote import output, place
-from weft.cli.run_parts import execution
 
 if TYPE_CHECKING:
-    from weft.api.client import AsyncEngine, AsyncRun
-
-_RUN = "run_01JD8Z4Q6T3V5X7Y9A2C4E6G8J"
-
-_timeout = option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="How long to wait; the run goes on.  [default: until it ends]",
-)
+    from weft.api.client import AsyncEngine
 
 
 @click.command(
@@ -37,9 +28,23 @@ _timeout = option(
 @click.argument("workflow", shell_complete=workflow_ids)
 @options.given
 @option("--version", type=click.IntRange(1), help="Of the workflow.  [default: the published one]")
-@option("--key", metavar="TEXT", help="Starting again with the same key starts nothing.")
+@options.idempotency_key("Starting again with the same key starts nothing.")
+@option(
+    "--priority",
+    type=click.IntRange(0, 5),
+    default=0,
+    show_default=True,
+    help="The higher, the sooner.",
+)
+@option(
+    "--time-limit",
+    "limit_ms",
+    callback=span,
+    metavar="SPAN",
+    help="Fail the run when it takes longer: 90s, 15m, 12h.  [default: never]",
+)
 @option("--wait", is_flag=True, help="Wait for the end, and print the output.")
-@_timeout
+@timeout
 @output
 @place
 def start(workflow: str, wait: bool, timeout_s: float | None, output: str, **given: Any) -> int:
@@ -67,24 +72,26 @@ def start(workflow: str, wait: bool, timeout_s: float | None, output: str, **giv
             version=given["version"],
             key=given["key"],
             execution_id=given["execution_id"],
+            priority=given["priority"],
+            timeout_ms=given["limit_ms"],
         )
         if not waits:
-            _show(await engine.call("GET", f"/runs/{run.id}"), output, ids=True)
+            show_run(await engine.call("GET", f"/runs/{run.id}"), output, ids=True)
             return 0
         say(f"started {run.id}")
-        return await _ended(run, timeout_s, output)
+        return await ended(run, timeout_s, output)
 
     return remote.talk(at, ask, need="run")
 
 
 @click.command(
     epilog=examples(
-        f"weft runs watch {_RUN}", f"weft runs watch {_RUN} --server http://weft:8700 -o jsonl"
+        f"weft runs watch {RUN}", f"weft runs watch {RUN} --server http://weft:8700 -o jsonl"
     )
 )
 @execution
 @option("--after", type=click.IntRange(0), default=0, help="Begin after the event of this number.")
-@_timeout
+@timeout
 @output
 @place
 def watch(execution_id: str, after: int, timeout_s: float | None, output: str, **given: Any) -> int:
@@ -121,7 +128,7 @@ def watch(execution_id: str, after: int, timeout_s: float | None, output: str, *
 
 
 @click.command(
-    epilog=examples(f"weft runs events {_RUN}", f"weft runs events {_RUN} --after 120 -o jsonl")
+    epilog=examples(f"weft runs events {RUN}", f"weft runs events {RUN} --after 120 -o jsonl")
 )
 @execution
 @option("--after", type=click.IntRange(0), default=0, help="Begin after the event of this number.")
@@ -160,34 +167,7 @@ def events(execution_id: str, after: int, output: str, **given: Any) -> int:
 
 
 @click.command(
-    epilog=examples(
-        f"weft runs cancel {_RUN} --reason 'wrong customer'",
-        "weft runs ls --workflow order --status running -o ids | xargs weft runs cancel",
-    )
-)
-@click.argument(
-    "execution_ids", metavar="EXECUTION...", nargs=-1, required=True, shell_complete=run_ids
-)
-@option("--reason", metavar="TEXT", default="", help="Why; it is kept with the run.")
-@output
-@place
-def cancel(execution_ids: tuple[str, ...], reason: str, output: str, **given: Any) -> int:
-    """End runs as cancelled. Whatever their running nodes come to has no effect."""
-    at = remote.where(given)
-    worst = 0
-    for one in execution_ids:
-
-        async def ask(engine: AsyncEngine, run: str = one) -> int:
-            path = f"/runs/{run}:cancel"
-            _show(await engine.call("POST", path, body={"reason": reason}), output)
-            return 0
-
-        worst = max(worst, remote.talk(at, ask, need="run", run=one))
-    return worst
-
-
-@click.command(
-    epilog=examples(f"weft runs explain {_RUN}", f"weft runs explain {_RUN} -o json | jq .waits")
+    epilog=examples(f"weft runs explain {RUN}", f"weft runs explain {RUN} -o json | jq .waits")
 )
 @execution
 @output
@@ -209,44 +189,3 @@ def explain(execution_id: str, output: str, **given: Any) -> int:
         return 0
 
     return remote.talk(remote.where(given), ask)
-
-
-async def _ended(run: AsyncRun, timeout_s: float | None, form: str) -> int:
-    """Wait for the end of a run, and print what it came to."""
-    import msgspec
-
-    from weft.cli.answers import print_json, print_pretty, say
-    from weft.cli.durations import seconds
-
-    try:
-        ended = await run.wait(timeout_s)
-    except TimeoutError:
-        say(f"{run.id} has not ended after {timeout_s:g} s; it goes on")
-        return remote.TIMED_OUT
-    done = ended.status == "completed"
-    whole = await run.result() if done else None
-    if form == "ids":
-        click.echo(run.id)
-    elif form == "table":
-        if done:
-            print_pretty(whole)
-    else:
-        print_json({**msgspec.to_builtins(ended), "output": whole})
-    say(f"{ended.status} after {seconds(ended.duration_ms or 0)}: {run.id}")
-    if ended.error:
-        say(f"  error  {ended.error.get('message')} [{ended.error.get('code')}]")
-    return 0 if done else remote.FAILED
-
-
-def _show(run: dict[str, Any], form: str, *, ids: bool = False) -> None:
-    from weft.cli.run_parts import run_row
-    from weft.cli.showing import show_one
-    from weft.cli.tables import print_table
-
-    def people() -> None:
-        if ids:
-            click.echo(run["execution_id"])
-        else:
-            print_table(("run", "workflow", "status", "started", "took"), [run_row(run)])
-
-    show_one(run, form, id_of="execution_id", people=people)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli import remote
-from weft.cli.completing import run_ids, workflow_ids
+from weft.cli.choosing import RUN_HEADINGS, execution, filters, query_of, run_row
 from weft.cli.options import examples, option
+from weft.cli.questions import Found, tell_all
 from weft.cli.remote import output, place
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 _RUN = "run_01JD8Z4Q6T3V5X7Y9A2C4E6G8J"
 
-execution = click.argument("execution_id", metavar="EXECUTION", shell_complete=run_ids)
 _limit = option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, help="The most to list."
 )
@@ -32,34 +32,14 @@ _node = option("--node", metavar="ID", default="", help="Only of this node.")
         "weft runs ls --server http://weft:8700 --limit 500 -o jsonl",
     ),
 )
-@option(
-    "--workflow",
-    metavar="ID",
-    default=None,
-    shell_complete=workflow_ids,
-    help="Only of this workflow.",
-)
-@option("--status", metavar="STATUS,...", default="", help="Only with one of these.")
-@option("--search", metavar="TEXT", default="", help="Only those with this in their id.")
-@option("--started-after", metavar="TIME", default=None, help="RFC 3339.")
-@option("--started-before", metavar="TIME", default=None, help="RFC 3339.")
+@filters
 @_limit
 @output
 @place
-def list_runs(
-    workflow: str | None, status: str, search: str, limit: int, output: str, **given: Any
-) -> int:
+def list_runs(limit: int, output: str, **given: Any) -> int:
     """List runs, newest first."""
-    query = {
-        "workflow_id": workflow,
-        "status": status,
-        "q": search,
-        "started_after": given.pop("started_after"),
-        "started_before": given.pop("started_before"),
-        "limit": min(limit, 200),
-    }
-    headings = ("run", "workflow", "status", "started", "took")
-    return _list(given, output, "/runs", query, "execution_id", headings, run_row, limit)
+    query = {**query_of(given), "limit": min(limit, 200)}
+    return _list(given, output, "/runs", query, "execution_id", RUN_HEADINGS, run_row, limit)
 
 
 @click.command(
@@ -212,19 +192,6 @@ def data(
     return remote.talk(remote.where(given), ask)
 
 
-def run_row(one: Mapping[str, Any]) -> list[Cell]:
-    """Return a run as a line of a table."""
-    from weft.cli import showing
-
-    return [
-        one["execution_id"],
-        one["workflow_id"],
-        showing.status(one),
-        showing.moment(one["started_at"]),
-        showing.took(one),
-    ]
-
-
 def visit_row(one: Mapping[str, Any]) -> list[Cell]:
     """Return a visit as a line of a table."""
     from weft.cli import showing
@@ -250,11 +217,7 @@ def _list(
     row: Any,
     limit: int | None = None,
 ) -> int:
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.showing import show_list
+    def found(engine: AsyncEngine) -> Found:
+        return engine.pages(dict[str, Any], path, **query)
 
-        found = engine.pages(dict[str, Any], path, **query)
-        await show_list(found, form, id_of=id_of, headings=headings, row=row, limit=limit)
-        return 0
-
-    return remote.talk(remote.where(given), ask)
+    return tell_all(given, form, found, id_of=id_of, headings=headings, row=row, limit=limit)

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.cli import options, remote
+from weft.cli.completing import run_ids
 from weft.cli.options import examples
-from weft.cli.run_control import cancel, events, explain, start, watch
+from weft.cli.run_control import events, explain, start, watch
 from weft.cli.run_parts import data, items, list_runs, logs, nodes, visit_row, visits
+from weft.cli.run_signals import callback, signal, signals, waits
+from weft.cli.run_sources import definition, family
+from weft.cli.run_steering import adjust, cancel, pause, resume, retry
 
 if TYPE_CHECKING:
     from weft.api.client import AsyncEngine
@@ -67,7 +71,7 @@ def runs(context: click.Context, database: Path, as_json: bool) -> int:
         "weft runs show run_01JD8Z4Q6T3V5X7Y9A2C4E6G8J --json | jq .nodes",
     )
 )
-@click.argument("execution_id")
+@click.argument("execution_id", shell_complete=run_ids)
 @options.database
 @options.as_json
 @remote.server
@@ -112,6 +116,14 @@ for _command in (
     start,
     watch,
     cancel,
+    pause,
+    resume,
+    retry,
+    adjust,
+    signal,
+    signals,
+    waits,
+    callback,
     explain,
     events,
     nodes,
@@ -119,6 +131,8 @@ for _command in (
     visits,
     logs,
     data,
+    definition,
+    family,
 ):
     runs.add_command(_command)
 

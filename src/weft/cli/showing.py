@@ -56,6 +56,31 @@ async def show_list(
         print_table(headings, [row(one) for one in kept])
 
 
+def show_known(
+    items: Sequence[Mapping[str, Any]],
+    form: str,
+    *,
+    id_of: str,
+    headings: Sequence[str],
+    row: Row,
+) -> None:
+    """Print a list that is known whole."""
+    from weft.cli.answers import print_json
+    from weft.cli.tables import print_table
+
+    match form:
+        case "json":
+            print_json(items)
+        case "table":
+            print_table(headings, [row(one) for one in items])
+        case _:
+            for one in items:
+                if form == "jsonl":
+                    print_json(one)
+                else:
+                    sys.stdout.write(f"{one[id_of]}\n")
+
+
 def show_one(
     one: Mapping[str, Any], form: str, *, id_of: str, people: Callable[[], None] | None = None
 ) -> None:
@@ -71,6 +96,14 @@ def show_one(
             print_pretty(one)
         case _:
             print_json(one)
+
+
+def brief(value: Any) -> str:
+    """Return a value as JSON that fits into a cell of a table."""
+    import msgspec
+
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def moment(text: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,12 +11,15 @@ import click
 from weft.cli.durations import span
 from weft.cli.office import at_office, place, whoami
 from weft.cli.options import as_json, examples, option
+from weft.cli.remote import output
 
 if TYPE_CHECKING:
+    from weft.api.client import AsyncEngine
     from weft.bootstrap.access import Office
     from weft.ports.access import ApiToken, Role
 
 _MOST = 1_000
+_HEADINGS = ("id", "name", "role", "workflows", "counts", "expires", "used")
 
 
 @click.group(epilog=examples("weft tokens create ci --role editor", "weft tokens ls"))
@@ -54,12 +57,7 @@ def tokens() -> None:
 )
 @place
 def create(
-    name: str,
-    role: Role,
-    workflows: tuple[str, ...],
-    lasts_ms: int | None,
-    database: Path,
-    postgres: str | None,
+    name: str, role: Role, workflows: tuple[str, ...], lasts_ms: int | None, **given: Any
 ) -> int:
     """Make a token called NAME and print it. It cannot be shown again."""
     if not re.fullmatch(r"[^\x00-\x1f\x7f]{1,100}", name):
@@ -67,52 +65,69 @@ def create(
     for one in workflows:
         if not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", one):
             raise click.UsageError(f"--workflow: {one!r} is no id of a workflow")
+    chosen = tuple(sorted(set(workflows))) or None
 
-    async def work(office: Office) -> tuple[ApiToken, str]:
-        return await office.administration.add_token(
-            name,
-            role,
-            by=whoami(),
-            workflows=tuple(sorted(set(workflows))) or None,
-            lasts_ms=lasts_ms,
+    async def asked(engine: AsyncEngine) -> tuple[str, str]:
+        lasts_s = None if lasts_ms is None else lasts_ms // 1000
+        made = await engine.create_token(name, role, workflows=chosen, expires_in_s=lasts_s)
+        return made["token_id"], made["token"]
+
+    async def work(office: Office) -> tuple[str, str]:
+        token, secret = await office.administration.add_token(
+            name, role, by=whoami(), workflows=chosen, lasts_ms=lasts_ms
         )
+        return token.token_id, secret
 
-    token, secret = at_office(work, database, postgres, "create_token")
-    click.echo(f"made {token.token_id}; keep it now, it cannot be shown again:", err=True)
+    token_id, secret = at_office(given, asked=asked, work=work, action="create_token")
+    click.echo(f"made {token_id}; keep it now, it cannot be shown again:", err=True)
     click.echo(secret)
     return 0
 
 
-@tokens.command(epilog=examples("weft tokens ls", "weft tokens ls --json"))
+@tokens.command(
+    epilog=examples("weft tokens ls", "weft tokens ls --server http://weft:8700 -o ids")
+)
 @as_json
+@output
 @place
-def ls(as_json: bool, database: Path, postgres: str | None) -> int:
+def ls(as_json: bool, output: str, **given: Any) -> int:
     """List tokens, newest first; what they are is not kept."""
-    from weft.bootstrap import now_ms
-    from weft.cli.answers import print_json
+    from weft.cli.showing import show_known
+
+    async def asked(engine: AsyncEngine) -> list[dict[str, Any]]:
+        return [one async for one in engine.tokens()]
+
+    async def work(office: Office) -> list[dict[str, Any]]:
+        return [_told(one) for one in await office.accounts.tokens(before="~", limit=_MOST)]
+
+    found = at_office(given, asked=asked, work=work)
+    form = "json" if as_json else output
+    show_known(found, form, id_of="token_id", headings=_HEADINGS, row=_row)
+    return 0
+
+
+@tokens.command(
+    epilog=examples(
+        "weft tokens show tok_01kk2v6r8y7r5f7q0w2t9x4z3b",
+        "weft tokens show tok_01kk2v6r8y7r5f7q0w2t9x4z3b -o json",
+    )
+)
+@click.argument("token_id")
+@output
+@place
+def show(token_id: str, output: str, **given: Any) -> int:
+    """Show what is known of a token."""
+    from weft.cli.showing import show_one
     from weft.cli.tables import print_table
-    from weft.runtime.access import counts
 
-    async def work(office: Office) -> list[ApiToken]:
-        return await office.accounts.tokens(before="~", limit=_MOST)
+    async def asked(engine: AsyncEngine) -> dict[str, Any]:
+        return await engine.token(token_id)
 
-    found = at_office(work, database, postgres)
-    if as_json:
-        print_json([{**_told(one), "counts": counts(one, now_ms())} for one in found])
-        return 0
-    rows = [
-        (
-            one.token_id,
-            one.name,
-            one.role,
-            ", ".join(one.workflows) if one.workflows is not None else "all",
-            "yes" if counts(one, now_ms()) else "no",
-            _iso(one.expires_ms),
-            _iso(one.used_ms),
-        )
-        for one in found
-    ]
-    print_table(("id", "name", "role", "workflows", "counts", "expires", "used"), rows)
+    async def work(office: Office) -> dict[str, Any]:
+        return _told(await office.administration.token(token_id))
+
+    found = at_office(given, asked=asked, work=work)
+    show_one(found, output, id_of="token_id", people=lambda: print_table(_HEADINGS, [_row(found)]))
     return 0
 
 
@@ -124,18 +139,24 @@ def ls(as_json: bool, database: Path, postgres: str | None) -> int:
 )
 @click.argument("token_id")
 @place
-def revoke(token_id: str, database: Path, postgres: str | None) -> int:
+def revoke(token_id: str, **given: Any) -> int:
     """Let a token count no more, at once and for ever."""
 
-    async def work(office: Office) -> ApiToken:
+    async def asked(engine: AsyncEngine) -> object:
+        return await engine.revoke_token(token_id)
+
+    async def work(office: Office) -> object:
         return await office.administration.revoke_token(token_id)
 
-    at_office(work, database, postgres, "revoke_token")
+    at_office(given, asked=asked, work=work, action="revoke_token")
     click.echo(f"revoked {token_id}", err=True)
     return 0
 
 
 def _told(token: ApiToken) -> dict[str, Any]:
+    from weft.bootstrap import now_ms
+    from weft.runtime.access import counts
+
     return {
         "token_id": token.token_id,
         "name": token.name,
@@ -145,7 +166,20 @@ def _told(token: ApiToken) -> dict[str, Any]:
         "expires_at": _iso(token.expires_ms) or None,
         "revoked_at": _iso(token.revoked_ms) or None,
         "used_at": _iso(token.used_ms) or None,
+        "counts": counts(token, now_ms()),
     }
+
+
+def _row(one: Mapping[str, Any]) -> list[str]:
+    return [
+        one["token_id"],
+        one["name"],
+        one["role"],
+        ", ".join(one["workflows"]) if one["workflows"] is not None else "all",
+        "yes" if one["counts"] else "no",
+        one["expires_at"] or "",
+        one["used_at"] or "",
+    ]
 
 
 def _iso(at_ms: int | None) -> str:

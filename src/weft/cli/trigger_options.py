@@ -1,4 +1,4 @@
-"""The options of `weft triggers add`, and the settings they stand for."""
+"""The options of `weft triggers add`, `change` and `preview`, and the settings they stand for."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ _KINDS = {
     "manual": ("whole",),
 }
 """Which options go with each kind."""
-_OPTIONS = (
+_NAMES = dict.fromkeys((*_KINDS, *(name for some in _KINDS.values() for name in some)))
+_TIMES = (
     option(
         "--cron", metavar="EXPRESSION", help='Minute, hour, day, month, weekday: "30 9 * * 1-5".'
     ),
     option("--zone", metavar="ZONE", help="The time zone of --cron.  [default: UTC]"),
     option("--every", callback=span, metavar="SPAN", help="Again and again: 90s, 15m, 12h."),
+)
+_OPTIONS = (
+    *_TIMES,
     option("--webhook", metavar="PATH", help="Requests to /api/v1/hooks/PATH; - makes a path up."),
     option("--unsigned", is_flag=True, help="Requests need no signature; the path must be -."),
     option(
@@ -57,8 +61,31 @@ def kinds(command: F) -> F:
     return command
 
 
-def settings_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that the options stand for; UsageError unless they fit together."""
+def schedule(command: F) -> F:
+    """Add the options that say when a schedule is due."""
+    for add in reversed(_TIMES):
+        command = add(command)
+    return command
+
+
+def schedule_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of a schedule, and return its settings."""
+    cron, zone, every = (given.pop(name) for name in ("cron", "zone", "every"))
+    if bool(cron) == bool(every):
+        raise click.UsageError("give one of --cron and --every")
+    if every:
+        if zone:
+            raise click.UsageError("--zone does not go with --every")
+        return {"kind": "interval", "every_ms": every}
+    return {"kind": "cron", "expression": cron, **({"time_zone": zone} if zone else {})}
+
+
+def settings_of(whole: dict[str, Any]) -> dict[str, Any]:
+    """Take the options that say what fires, and return the settings they stand for.
+
+    UsageError unless they fit together.
+    """
+    given = {name: whole.pop(name) for name in _NAMES}
     named = [kind for kind in _KINDS if given[kind]]
     if len(named) != 1:
         raise click.UsageError("give one of --cron, --every, --webhook, --event and --manual")

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli import remote
 from weft.cli.completing import workflow_ids
 from weft.cli.options import examples, option
+from weft.cli.questions import do, table_of, tell, tell_all
 from weft.cli.remote import output, place
+from weft.cli.trigger_firing import (
+    FIRED,
+    backfill,
+    fire,
+    fired_row,
+    firings,
+    next_times,
+    preview,
+    trigger_name,
+)
 from weft.cli.trigger_options import kinds, settings_of
 
 if TYPE_CHECKING:
@@ -18,7 +29,6 @@ if TYPE_CHECKING:
     from weft.cli.tables import Cell
 
 _HEADINGS = ("trigger", "workflow", "kind", "when", "enabled", "next")
-_name = click.argument("trigger_id", metavar="TRIGGER")
 
 
 @click.group(
@@ -34,48 +44,54 @@ def triggers() -> None:
 @triggers.command(
     name="ls", epilog=examples("weft triggers ls", "weft triggers ls --workflow order -o ids")
 )
-@option("--workflow", "workflow_id", metavar="WORKFLOW", help="Only those of this workflow.")
+@option(
+    "--workflow",
+    "workflow_id",
+    metavar="WORKFLOW",
+    shell_complete=workflow_ids,
+    help="Only those of this workflow.",
+)
+@option(
+    "--kind",
+    type=click.Choice(["manual", "cron", "interval", "webhook", "event"]),
+    help="Only those of this kind.",
+)
 @output
 @place
-def list_all(workflow_id: str | None, output: str, **given: Any) -> int:
+def list_all(workflow_id: str | None, kind: str | None, output: str, **given: Any) -> int:
     """List triggers by id."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.showing import show_list
-
-        found = engine.pages(dict[str, Any], "/triggers", workflow_id=workflow_id, limit=200)
-        await show_list(found, output, id_of="trigger_id", headings=_HEADINGS, row=_row)
-        return 0
-
-    return remote.talk(remote.where(given), ask)
+    return tell_all(
+        given,
+        output,
+        lambda engine: engine.triggers(workflow_id, kind or ""),
+        id_of="trigger_id",
+        headings=_HEADINGS,
+        row=_row,
+    )
 
 
 @triggers.command(
     epilog=examples("weft triggers show nightly", "weft triggers show nightly -o json")
 )
-@_name
+@trigger_name
 @output
 @place
 def show(trigger_id: str, output: str, **given: Any) -> int:
     """Show a trigger and the last times it fired."""
 
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.showing import show_one
+    async def look(engine: AsyncEngine) -> dict[str, Any]:
+        path = f"/triggers/{trigger_id}/firings"
+        found = await engine.call("GET", path, query={"limit": 10})
+        return {**await engine.trigger(trigger_id), "firings": found["items"]}
+
+    def people(one: Mapping[str, Any]) -> None:
         from weft.cli.tables import print_table
 
-        one = await engine.call("GET", f"/triggers/{trigger_id}")
-        found = await engine.call("GET", f"/triggers/{trigger_id}/firings", query={"limit": 10})
+        _shown(one)
+        if one["firings"]:
+            print_table(FIRED, map(fired_row, one["firings"]))
 
-        def people() -> None:
-            print_table(_HEADINGS, [_row(one)])
-            if found["items"]:
-                print_table(("due", "cause", "state", "run", "error"), map(_fired, found["items"]))
-
-        whole = {**one, "firings": found["items"]}
-        show_one(whole, output, id_of="trigger_id", people=people)
-        return 0
-
-    return remote.talk(remote.where(given), ask)
+    return tell(given, output, look, id_of="trigger_id", people=people)
 
 
 @triggers.command(
@@ -94,184 +110,107 @@ def add(trigger_id: str, workflow_id: str, disabled: bool, output: str, **given:
     """Add TRIGGER, which starts runs of WORKFLOW: give --cron, --every, --webhook, --event or
     --manual. The secret of a webhook is shown this once.
     """
-    at = remote.where(given)
-    body = {
-        "trigger_id": trigger_id,
-        "workflow_id": workflow_id,
-        "enabled": not disabled,
-        "settings": settings_of(given),
-    }
+    settings = settings_of(given)
 
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.answers import say
-        from weft.cli.showing import show_one
+    async def add_it(engine: AsyncEngine) -> dict[str, Any]:
+        enabled = not disabled
+        return await engine.add_trigger(
+            workflow_id, settings, trigger_id=trigger_id, enabled=enabled
+        )
 
-        made = await engine.call("POST", "/triggers", body=body)
-        show_one(made, output, id_of="trigger_id", people=lambda: _tell(made))
-        if made["secret"] and output == "table":
-            say("keep the secret: it is not shown again")
-        return 0
+    return told_once(given, output, add_it)
 
-    return remote.talk(at, ask, need="write")
+
+@triggers.command(
+    epilog=examples(
+        'weft triggers change nightly --cron "0 3 * * *" --zone Europe/Berlin',
+        "weft triggers change paid --webhook paid --respond accepted",
+    )
+)
+@trigger_name
+@kinds
+@option("--disabled", is_flag=True, help="And do not let it fire.")
+@output
+@place
+def change(trigger_id: str, disabled: bool, output: str, **given: Any) -> int:
+    """Give TRIGGER other settings of its kind: all of them, as for `add`. A schedule goes on
+    from now.
+    """
+    settings = settings_of(given)
+
+    async def change_it(engine: AsyncEngine) -> dict[str, Any]:
+        return await engine.change_trigger(trigger_id, settings, enabled=not disabled)
+
+    return told_once(given, output, change_it)
 
 
 @triggers.command(epilog=examples("weft triggers rm nightly", "weft triggers rm nightly --db a.db"))
-@_name
+@trigger_name
 @place
 def rm(trigger_id: str, **given: Any) -> int:
     """Remove a trigger and what is known of its firings. Its runs go on."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.answers import say
-
-        await engine.call("DELETE", f"/triggers/{trigger_id}")
-        say(f"removed {trigger_id}")
-        return 0
-
-    return remote.talk(remote.where(given), ask, need="write")
+    said = f"removed {trigger_id}"
+    return do(given, said, lambda engine: engine.remove_trigger(trigger_id), need="write")
 
 
 @triggers.command(
     epilog=examples("weft triggers enable nightly", "weft triggers enable nightly -o json")
 )
-@_name
+@trigger_name
 @output
 @place
 def enable(trigger_id: str, output: str, **given: Any) -> int:
     """Let a trigger fire from now on."""
-    return _switch(trigger_id, "enable", output, given)
+    return _tell(given, output, lambda engine: engine.enable_trigger(trigger_id))
 
 
 @triggers.command(
     epilog=examples("weft triggers disable nightly", "weft triggers disable nightly -o json")
 )
-@_name
+@trigger_name
 @output
 @place
 def disable(trigger_id: str, output: str, **given: Any) -> int:
     """Let a trigger fire no more, and give up what waits, also of a backfill."""
-    return _switch(trigger_id, "disable", output, given)
+    return _tell(given, output, lambda engine: engine.disable_trigger(trigger_id))
 
 
 @triggers.command(
-    name="next",
-    epilog=examples(
-        "weft triggers next nightly --count 10",
-        "weft triggers next nightly --after 2026-10-24T00:00:00Z",
-    ),
+    epilog=examples("weft triggers rotate paid", "weft triggers rotate paid --keep-previous")
 )
-@_name
-@option("--count", type=click.IntRange(1, 100), default=5, show_default=True, help="How many.")
-@option("--after", metavar="TIME", help="RFC 3339.  [default: now]")
-@place
-def next_times(trigger_id: str, count: int, after: str | None, **given: Any) -> int:
-    """Print when a schedule is due next, a line for each time, in UTC."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        query = {"count": count, "after": after}
-        found = await engine.call("GET", f"/triggers/{trigger_id}/next", query=query)
-        for one in found["times"]:
-            click.echo(one)
-        return 0
-
-    return remote.talk(remote.where(given), ask)
-
-
-@triggers.command(
-    epilog=examples(
-        "weft triggers fire nightly --server http://weft:8700",
-        "weft triggers fire greeting -i name=Ada --key greeting-1",
-    )
-)
-@_name
-@option("--input", "whole", metavar="JSON|@FILE|-", help="The input.  [default: the trigger's]")
-@click.option(
-    "-i",
-    "pairs",
-    multiple=True,
-    metavar="KEY=TEXT|KEY:=JSON",
-    help="Set one key of the input; may be repeated.",
-)
-@option("--key", metavar="TEXT", help="Firing again with the same key fires nothing.")
+@trigger_name
+@option("--keep-previous", is_flag=True, help="Let the secret before pass too, until the next.")
 @output
 @place
-def fire(trigger_id: str, key: str | None, output: str, **given: Any) -> int:
-    """Start a run now, and print its id. In a file the command waits for its end."""
-    from weft.cli.given import read_given
+def rotate(trigger_id: str, keep_previous: bool, output: str, **given: Any) -> int:
+    """Give a webhook a new secret, which is shown this once."""
 
-    at = remote.where(given)
-    named = given["whole"] is not None or given["pairs"]
-    body = {"input": read_given(given["whole"], given["pairs"])} if named else {}
-    headers = {"idempotency-key": key} if key else {}
+    async def rotate_it(engine: AsyncEngine) -> dict[str, Any]:
+        return await engine.rotate_trigger(trigger_id, keep_previous=keep_previous)
 
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.showing import show_one
-
-        path = f"/triggers/{trigger_id}:fire"
-        fired = await engine.call("POST", path, body=body, headers=headers)
-        run = fired["execution_id"]
-        show_one(fired, output, id_of="execution_id", people=lambda: click.echo(run))
-        if not at.server:
-            await engine.run(run).result()
-        return 0
-
-    return remote.talk(at, ask, need="run")
+    return told_once(given, output, rotate_it)
 
 
-@triggers.command(
-    epilog=examples(
-        "weft triggers backfill nightly --from 2026-03-01T00:00:00Z --until 2026-03-08T00:00:00Z",
-        "weft triggers backfill nightly --from 2026-03-01 --until 2026-03-08 --overlap allow",
-    )
-)
-@_name
-@option("--from", "start_at", required=True, metavar="TIME", help="RFC 3339, or a day.")
-@option("--until", "end_at", required=True, metavar="TIME", help="RFC 3339, or a day.")
-@option(
-    "--overlap",
-    type=click.Choice(["queue", "allow"]),
-    default="queue",
-    show_default=True,
-    help="One run after the other, or all at once.",
-)
-@output
-@place
-def backfill(trigger_id: str, output: str, **given: Any) -> int:
-    """Fire for every time of a schedule in a range that has not fired yet."""
-    at = remote.where(given)
-
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.answers import print_json
-
-        done = await engine.call("POST", f"/triggers/{trigger_id}/backfills", body=given)
-        if output == "table":
-            click.echo(f"{done['added']} of {done['times']} times will fire")
-        else:
-            print_json(done)
-        return 0
-
-    return remote.talk(at, ask, need="write")
+for _command in (next_times, preview, fire, backfill, firings):
+    triggers.add_command(_command)
 
 
-def _switch(trigger_id: str, verb: str, output: str, given: dict[str, Any]) -> int:
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.showing import show_one
+def told_once(
+    given: dict[str, Any], form: str, work: Callable[[AsyncEngine], Awaitable[dict[str, Any]]]
+) -> int:
+    """Show a trigger, and its secret if it has a new one."""
 
-        one = await engine.call("POST", f"/triggers/{trigger_id}:{verb}")
-        show_one(one, output, id_of="trigger_id", people=lambda: _tell(one))
-        return 0
+    def people(one: Mapping[str, Any]) -> None:
+        from weft.cli.answers import say
 
-    return remote.talk(remote.where(given), ask, need="write")
+        _shown(one)
+        if one["url"]:
+            click.echo(f"url     {one['url']}")
+        if one["secret"]:
+            click.echo(f"secret  {one['secret']}")
+            say("keep the secret: it is not shown again")
 
-
-def _tell(one: Mapping[str, Any]) -> None:
-    from weft.cli.tables import print_table
-
-    print_table(_HEADINGS, [_row(one)])
-    if one.get("url"):
-        click.echo(f"url     {one['url']}")
-    if one.get("secret"):
-        click.echo(f"secret  {one['secret']}")
+    return tell(given, form, work, id_of="trigger_id", people=people, need="write")
 
 
 def _row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -304,14 +243,5 @@ def _when(settings: Mapping[str, Any]) -> str:
             return ""
 
 
-def _fired(one: Mapping[str, Any]) -> tuple[Cell, ...]:
-    from weft.cli.showing import moment
-
-    colour = {"started": "green", "refused": "red", "skipped": "yellow"}.get(one["state"], "")
-    return (
-        moment(one["due_at"]),
-        one["cause"],
-        (one["state"], colour),
-        one["execution_id"] or "",
-        one["note"],
-    )
+_shown = table_of(_HEADINGS, _row)
+_tell = partial(tell, id_of="trigger_id", people=_shown, need="write")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from weft.cli.office import at_office, place
 from weft.cli.options import as_json, examples, option
+from weft.cli.remote import output
 
 if TYPE_CHECKING:
+    from weft.api.client import AsyncEngine
     from weft.bootstrap.access import Office
     from weft.ports.access import Role, User
 
 _ROLES = ["viewer", "editor", "admin"]
+_HEADINGS = ("name", "role", "enabled", "since")
 
 
 @click.group(epilog=examples("weft users add ada --role admin", "weft users ls"))
@@ -34,40 +37,59 @@ def users() -> None:
     help="What they may do: look, change and run, or everything.",
 )
 @place
-def add(name: str, role: Role, database: Path, postgres: str | None) -> int:
+def add(name: str, role: Role, **given: Any) -> int:
     """Let NAME log in. The password is asked for, or read from standard input."""
     password = read_password()
+    _check_name(name)
 
-    async def work(office: Office) -> User:
+    async def asked(engine: AsyncEngine) -> object:
+        return await engine.add_user(name, role, password)
+
+    async def work(office: Office) -> object:
         return await office.administration.add_user(name, role, password)
 
-    _check_name(name)
-    at_office(work, database, postgres, "create_user")
+    at_office(given, asked=asked, work=work, action="create_user")
     click.echo(f"{name} may log in, as {role}", err=True)
     return 0
 
 
-@users.command(epilog=examples("weft users ls", "weft users ls --json"))
+@users.command(epilog=examples("weft users ls", "weft users ls --server http://weft:8700 -o ids"))
 @as_json
+@output
 @place
-def ls(as_json: bool, database: Path, postgres: str | None) -> int:
+def ls(as_json: bool, output: str, **given: Any) -> int:
     """List everybody who may log in."""
-    from weft.cli.answers import print_json
+    from weft.cli.showing import show_known
+
+    async def asked(engine: AsyncEngine) -> list[dict[str, Any]]:
+        return await engine.users()
+
+    async def work(office: Office) -> list[dict[str, Any]]:
+        return [_told(one) for one in await office.accounts.users()]
+
+    found = at_office(given, asked=asked, work=work)
+    form = "json" if as_json else output
+    show_known(found, form, id_of="name", headings=_HEADINGS, row=_row)
+    return 0
+
+
+@users.command(epilog=examples("weft users show ada", "weft users show ada -o json"))
+@click.argument("name")
+@output
+@place
+def show(name: str, output: str, **given: Any) -> int:
+    """Show what is known of NAME."""
+    from weft.cli.showing import show_one
     from weft.cli.tables import print_table
-    from weft.kernel.moment import to_iso
 
-    async def work(office: Office) -> list[User]:
-        return await office.accounts.users()
+    async def asked(engine: AsyncEngine) -> dict[str, Any]:
+        return await engine.user(name)
 
-    found = at_office(work, database, postgres)
-    if as_json:
-        print_json([{"name": one.name, "role": one.role, "enabled": one.enabled} for one in found])
-        return 0
-    rows = [
-        (one.name, one.role, "yes" if one.enabled else "no", to_iso(one.created_ms))
-        for one in found
-    ]
-    print_table(("name", "role", "enabled", "since"), rows)
+    async def work(office: Office) -> dict[str, Any]:
+        return _told(await office.administration.user(name))
+
+    found = at_office(given, asked=asked, work=work)
+    show_one(found, output, id_of="name", people=lambda: print_table(_HEADINGS, [_row(found)]))
     return 0
 
 
@@ -85,25 +107,21 @@ def ls(as_json: bool, database: Path, postgres: str | None) -> int:
 )
 @option("--new-password", "renew", is_flag=True, help="Ask for a new password.")
 @place
-def change(
-    name: str,
-    role: Role | None,
-    enabled: bool | None,
-    renew: bool,
-    database: Path,
-    postgres: str | None,
-) -> int:
+def change(name: str, role: Role | None, enabled: bool | None, renew: bool, **given: Any) -> int:
     """Change the role, the password or the right of NAME to log in."""
     if role is None and enabled is None and not renew:
         raise click.UsageError("give --role, --enable, --disable or --new-password")
     password = read_password() if renew else None
 
-    async def work(office: Office) -> User:
+    async def asked(engine: AsyncEngine) -> object:
+        return await engine.change_user(name, role=role, enabled=enabled, password=password)
+
+    async def work(office: Office) -> object:
         return await office.administration.change_user(
             name, role=role, enabled=enabled, password=password
         )
 
-    at_office(work, database, postgres, "change_user")
+    at_office(given, asked=asked, work=work, action="change_user")
     click.echo(f"changed {name}", err=True)
     return 0
 
@@ -111,13 +129,16 @@ def change(
 @users.command(epilog=examples("weft users rm bo", "weft users rm bo --db /srv/weft.db"))
 @click.argument("name")
 @place
-def rm(name: str, database: Path, postgres: str | None) -> int:
+def rm(name: str, **given: Any) -> int:
     """Let NAME log in no more."""
+
+    async def asked(engine: AsyncEngine) -> None:
+        await engine.remove_user(name)
 
     async def work(office: Office) -> None:
         await office.administration.remove_user(name)
 
-    at_office(work, database, postgres, "delete_user")
+    at_office(given, asked=asked, work=work, action="delete_user")
     click.echo(f"removed {name}", err=True)
     return 0
 
@@ -132,3 +153,19 @@ def read_password() -> str:
 def _check_name(name: str) -> None:
     if not re.fullmatch(r"[a-zA-Z0-9._@+-]{1,100}", name):
         raise click.UsageError(f"{name!r} is no name: use letters, digits and . _ @ + -")
+
+
+def _told(user: User) -> dict[str, Any]:
+    from weft.kernel.moment import to_iso
+
+    return {
+        "name": user.name,
+        "role": user.role,
+        "enabled": user.enabled,
+        "created_at": to_iso(user.created_ms),
+        "changed_at": to_iso(user.changed_ms),
+    }
+
+
+def _row(one: Mapping[str, Any]) -> list[str]:
+    return [one["name"], one["role"], "yes" if one["enabled"] else "no", one["created_at"]]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.cli import remote
+from weft.cli import questions, remote
 from weft.cli.completing import workflow_ids
 from weft.cli.options import examples, option, path
+from weft.cli.questions import table_of, tell, tell_all
 from weft.cli.remote import output, place
+from weft.cli.workflow_flow import flow
 
 if TYPE_CHECKING:
     from weft.api.client import AsyncEngine
@@ -30,6 +33,9 @@ def workflows() -> None:
     """Keep workflows and their versions, on a server or in the file."""
 
 
+workflows.add_command(flow)
+
+
 @workflows.command(
     name="ls", epilog=examples("weft workflows ls", "weft workflows ls --search order -o ids")
 )
@@ -39,14 +45,10 @@ def workflows() -> None:
 def list_all(search: str, output: str, **given: Any) -> int:
     """List workflows by id."""
 
-    async def ask(engine: AsyncEngine) -> int:
-        from weft.cli.showing import show_list
+    def found(engine: AsyncEngine) -> questions.Found:
+        return engine.pages(dict[str, Any], "/workflows", q=search, limit=200)
 
-        found = engine.pages(dict[str, Any], "/workflows", q=search, limit=200)
-        await show_list(found, output, id_of="workflow_id", headings=_HEADINGS, row=_row)
-        return 0
-
-    return remote.talk(remote.where(given), ask)
+    return tell_all(given, output, found, id_of="workflow_id", headings=_HEADINGS, row=_row)
 
 
 @workflows.command(
@@ -104,12 +106,12 @@ def push(file: Path, note: str, draft: bool, output: str, **given: Any) -> int:
     A document that equals the newest version is not kept twice.
     """
     text = _text(file)
-
-    async def ask(engine: AsyncEngine) -> int:
-        pushed = await engine.push(text, note=note, publish=not draft)
-        return _changed(pushed, output)
-
-    return remote.talk(remote.where(given), ask, need="write")
+    return _tell(
+        given,
+        output,
+        lambda engine: engine.push(text, note=note, publish=not draft),
+        need="write",
+    )
 
 
 @workflows.command(
@@ -151,11 +153,7 @@ def validate(file: Path, output: str, **given: Any) -> int:
 @place
 def publish(workflow_id: str, version: int | None, output: str, **given: Any) -> int:
     """Let new runs use VERSION, or the newest. Runs that go on keep theirs."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        return _changed(await engine.publish(workflow_id, version), output)
-
-    return remote.talk(remote.where(given), ask)
+    return _tell(given, output, lambda engine: engine.publish(workflow_id, version))
 
 
 @workflows.command(
@@ -166,11 +164,7 @@ def publish(workflow_id: str, version: int | None, output: str, **given: Any) ->
 @place
 def rollback(workflow_id: str, output: str, **given: Any) -> int:
     """Let new runs use the version before the published one."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        return _changed(await engine.rollback(workflow_id), output)
-
-    return remote.talk(remote.where(given), ask)
+    return _tell(given, output, lambda engine: engine.rollback(workflow_id))
 
 
 @workflows.command(
@@ -181,11 +175,7 @@ def rollback(workflow_id: str, output: str, **given: Any) -> int:
 @place
 def enable(workflow_id: str, output: str, **given: Any) -> int:
     """Allow new runs."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        return _changed(await engine.enable(workflow_id), output)
-
-    return remote.talk(remote.where(given), ask)
+    return _tell(given, output, lambda engine: engine.enable(workflow_id))
 
 
 @workflows.command(
@@ -196,11 +186,7 @@ def enable(workflow_id: str, output: str, **given: Any) -> int:
 @place
 def disable(workflow_id: str, output: str, **given: Any) -> int:
     """Allow no new runs; those that go on are not concerned."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        return _changed(await engine.disable(workflow_id), output)
-
-    return remote.talk(remote.where(given), ask)
+    return _tell(given, output, lambda engine: engine.disable(workflow_id))
 
 
 @workflows.command(
@@ -305,17 +291,6 @@ def _text(file: Path) -> str:
     return read_text(file).decode()
 
 
-def _changed(one: Any, form: str) -> int:
-    import msgspec
-
-    from weft.cli.showing import show_one
-    from weft.cli.tables import print_table
-
-    facts: dict[str, Any] = msgspec.to_builtins(one)
-    show_one(facts, form, id_of="workflow_id", people=lambda: print_table(_HEADINGS, [_row(facts)]))
-    return 0
-
-
 def _row(one: Mapping[str, Any]) -> list[Cell]:
     from weft.cli.showing import moment
 
@@ -327,3 +302,7 @@ def _row(one: Mapping[str, Any]) -> list[Cell]:
         "yes" if one["enabled"] else ("no", "yellow"),
         moment(one["changed_at"]),
     ]
+
+
+_shown = table_of(_HEADINGS, _row)
+_tell = partial(tell, id_of="workflow_id", people=_shown)

@@ -39,6 +39,10 @@ class History(Protocol):
         """Return the ids of workflows that begin so."""
         ...
 
+    def trigger_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of triggers that begin so."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...

@@ -53,6 +53,14 @@ class SqliteHistory(SqliteReader):
         )
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
 
+    def trigger_ids(self, beginning: str, limit: int) -> list[str]:
+        """Return the ids of triggers that begin so."""
+        query = (
+            "SELECT trigger_id FROM run_trigger WHERE substr(trigger_id, 1, length(?1)) = ?1"
+            " ORDER BY trigger_id LIMIT ?2"
+        )
+        return [name for (name,) in self._reader.execute(query, (beginning, limit))]
+
     def close(self) -> None:
         """Close the file."""
         self._reader.close()

@@ -10,11 +10,15 @@ from typing import Any, Self
 
 import msgspec
 
-from weft.api.client.asking import Asking, words
+from weft.api.client.access import AccessCalls
+from weft.api.client.asking import words
+from weft.api.client.bulk import BulkCalls
 from weft.api.client.failures import refusal
 from weft.api.client.following import follow
+from weft.api.client.operations import OperationCalls
 from weft.api.client.run import AsyncRun
 from weft.api.client.transport import PREFIX
+from weft.api.client.triggers import TriggerCalls
 from weft.api.client.values import (
     Difference,
     Event,
@@ -34,7 +38,7 @@ PAGE = 200
 PATIENCE_S = 30.0
 
 
-class AsyncEngine(Asking):
+class AsyncEngine(BulkCalls, TriggerCalls, AccessCalls, OperationCalls):
     """An engine and everything in it. Use it as an async context manager, or `open` and `close`.
 
     `AsyncEngine.embedded(path)` runs workflows in this process, `AsyncEngine.connect(url)` asks a
@@ -163,12 +167,18 @@ class AsyncEngine(Asking):
         version: int | None = None,
         key: str | None = None,
         execution_id: str | None = None,
+        priority: int = 0,
+        timeout_ms: int | None = None,
     ) -> AsyncRun:
         """Start a run of a workflow, by its id, or of a document that is not kept as one.
 
         With a `key`, a repeated call starts nothing and returns the run that it started before.
+        The higher the priority, from 0 to 5, the sooner; a run that takes longer than
+        `timeout_ms` fails.
         """
         body: dict[str, Any] = {"input": input, "execution_id": execution_id}
+        if priority or timeout_ms is not None:
+            body |= {"priority": priority, "timeout_ms": timeout_ms}
         if isinstance(workflow, str) and _IDENTIFIER.fullmatch(workflow):
             body |= {"workflow_id": workflow, "version": version}
         else:
@@ -220,25 +230,6 @@ class AsyncEngine(Asking):
             async for told in stream:
                 event = msgspec.json.decode(told.data, type=Event)
                 yield msgspec.structs.replace(event, cursor=told.id)
-
-    # -- operations -----------------------------------------------------------------------------
-
-    async def server(self) -> dict[str, Any]:
-        """Return what answers: its version, and `embedded` or `distributed`."""
-        return dict(await self.call("GET", "/server"))
-
-    async def evaluate(self, template: Any, **given: Any) -> Any:
-        """Return what a template comes to, with `input`, `variables` or an `execution_id`."""
-        body = {"template": template, **given}
-        return (await self.call("POST", "/expressions:evaluate", body=body))["value"]
-
-    async def listed(self, what: str, **query: Any) -> list[dict[str, Any]]:
-        """Return one of the short lists: `workers`, `queues`, `timers`, `quarantine` ..."""
-        return list((await self.call("GET", f"/{what}", query=query))["items"])
-
-    async def stats(self, since: str | None = None) -> dict[str, Any]:
-        """Return how many runs of each workflow have each status."""
-        return dict(await self.call("GET", "/stats", query={"since": since}))
 
 
 def document(definition: Definition) -> Any:

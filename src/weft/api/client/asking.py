@@ -76,7 +76,7 @@ class Asking:
         data = None
         if body is not None:
             data = msgspec.json.encode(body)
-            sent["content-type"] = "application/json"
+            sent.setdefault("content-type", "application/json")
         answer = await self.transport.send(method, PREFIX + path, words(query or {}), sent, data)
         if answer.status >= 400:
             raise refusal(answer.status, answer.body)
@@ -92,7 +92,7 @@ class Asking:
         answer = await self.ask("POST", path, body={} if body is None else body, headers=named)
         return msgspec.json.decode(answer.body, type=kind)
 
-    async def pages(self, kind: type[T], path: str, **query: Any) -> AsyncGenerator[T, None]:
+    async def pages(self, kind: type[T], path: str, /, **query: Any) -> AsyncGenerator[T, None]:
         """Iterate over a list, page after page as they are needed."""
         cursor: str | None = None
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -87,6 +87,82 @@ class AsyncRun:
     async def cancel(self, reason: str = "") -> RunInfo:
         """End the run as cancelled; ConflictError when it has ended."""
         return await self._at.post(RunInfo, f"{self._path}:cancel", {"reason": reason})
+
+    async def pause(self) -> RunInfo:
+        """Let no node of the run begin until it is resumed; those that run finish."""
+        return await self._at.post(RunInfo, f"{self._path}:pause")
+
+    async def resume(self) -> RunInfo:
+        """Let the run go on."""
+        return await self._at.post(RunInfo, f"{self._path}:resume")
+
+    async def retry(
+        self,
+        *,
+        from_nodes: Sequence[str] = (),
+        item: str | None = None,
+        split: str | None = None,
+        everything: bool = False,
+        latest: bool = False,
+        input: Any = None,  # noqa: A002  (as the API calls it)
+        execution_id: str | None = None,
+    ) -> AsyncRun:
+        """Start a new run that keeps what succeeded of this one, and return its handle.
+
+        Without anything what failed is executed again, and everything that follows from it.
+        """
+        body = {
+            "from_nodes": list(from_nodes),
+            "item": item,
+            "split": split,
+            "everything": everything,
+            "latest": latest,
+            "input": input,
+            "execution_id": execution_id,
+        }
+        made = await self._at.call("POST", f"{self._path}:retry", body=body)
+        return AsyncRun(self._at, made["execution_id"])
+
+    async def adjust(
+        self,
+        split: str,
+        *,
+        max_concurrency: int | None = None,
+        tolerated_failures: int | None = None,
+        any_failures: bool = False,
+        item: str | None = None,
+    ) -> int:
+        """Change a split that still waits for items, and return how many runs of it there are."""
+        body = {
+            "max_concurrency": max_concurrency,
+            "tolerated_failures": tolerated_failures,
+            "any_failures": any_failures,
+            "item": item,
+        }
+        path = f"{self._path}/splits/{split}:adjust"
+        return int((await self._at.call("POST", path, body=body))["changed"])
+
+    async def signal(
+        self, name: str, payload: Any = None, *, key: str = "", signal_id: str | None = None
+    ) -> dict[str, Any]:
+        """Send a signal; with a `signal_id` it can be repeated, and the first one stands."""
+        headers = {} if signal_id is None else {"idempotency-key": signal_id}
+        path, body = f"{self._path}/signals/{name}", {"payload": payload, "key": key}
+        return dict(await self._at.call("POST", path, body=body, headers=headers))
+
+    def signals(self) -> AsyncGenerator[dict[str, Any], None]:
+        """Iterate over the signals that were sent to the run, in their order."""
+        return self._at.pages(dict[str, Any], f"{self._path}/signals", limit=PAGE)
+
+    async def waits(self) -> list[dict[str, Any]]:
+        """Return what the run waits for from outside, with the signed links that end each wait."""
+        return list((await self._at.call("GET", f"{self._path}/waits"))["items"])
+
+    async def family(self) -> dict[str, Any]:
+        """Return the run that started this one as `parent`, and the runs it started as `items`."""
+        first = await self._at.call("GET", f"{self._path}/family", query={"limit": 1})
+        pages = self._at.pages(dict[str, Any], f"{self._path}/family", limit=PAGE)
+        return {"parent": first["parent"], "items": [one async for one in pages]}
 
     async def explain(self) -> Explanation:
         """Return what the run waits for."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from weft.api.client.aio import PATIENCE_S, AsyncEngine, Definition
 from weft.api.client.failures import UnreachableError
+from weft.api.client.mirror import iterating, waiting
 from weft.api.client.portal import Portal
 from weft.api.client.run import AsyncRun
 from weft.api.client.values import (
@@ -38,6 +39,11 @@ class Engine:
         self._make = make
         self._portal: Portal | None = None
         self._inner = make()
+
+    @property
+    def inner(self) -> AsyncEngine:
+        """Return the engine that does the work, in the portal."""
+        return self._inner
 
     @classmethod
     def embedded(cls, path: str | Path = ".weft/weft.db", **settings: Any) -> Self:
@@ -154,10 +160,18 @@ class Engine:
         version: int | None = None,
         key: str | None = None,
         execution_id: str | None = None,
+        priority: int = 0,
+        timeout_ms: int | None = None,
     ) -> Run:
         """Start a run of a workflow, by its id, or of a document that is not kept as one."""
         starting = self._inner.start(
-            workflow, input, version=version, key=key, execution_id=execution_id
+            workflow,
+            input,
+            version=version,
+            key=key,
+            execution_id=execution_id,
+            priority=priority,
+            timeout_ms=timeout_ms,
         )
         return Run(self.portal, self.portal.call(starting))
 
@@ -176,88 +190,146 @@ class Engine:
         source = self._inner.events(workflow_id=workflow_id, runs=runs, cursor=cursor)
         return self.portal.iterate(source)
 
+    # -- many runs at once ----------------------------------------------------------------------
+
+    cancel_runs = waiting(AsyncEngine.cancel_runs)
+    pause_runs = waiting(AsyncEngine.pause_runs)
+    resume_runs = waiting(AsyncEngine.resume_runs)
+    retry_runs = waiting(AsyncEngine.retry_runs)
+
+    # -- triggers -------------------------------------------------------------------------------
+
+    triggers = iterating(AsyncEngine.triggers)
+    trigger = waiting(AsyncEngine.trigger)
+    add_trigger = waiting(AsyncEngine.add_trigger)
+    change_trigger = waiting(AsyncEngine.change_trigger)
+    remove_trigger = waiting(AsyncEngine.remove_trigger)
+    enable_trigger = waiting(AsyncEngine.enable_trigger)
+    disable_trigger = waiting(AsyncEngine.disable_trigger)
+    rotate_trigger = waiting(AsyncEngine.rotate_trigger)
+    fire_trigger = waiting(AsyncEngine.fire_trigger)
+    backfill_trigger = waiting(AsyncEngine.backfill_trigger)
+    next_times = waiting(AsyncEngine.next_times)
+    preview_schedule = waiting(AsyncEngine.preview_schedule)
+    firings = iterating(AsyncEngine.firings)
+
+    # -- credentials, users, tokens, the audit log ----------------------------------------------
+
+    credential_types = waiting(AsyncEngine.credential_types)
+    credentials = iterating(AsyncEngine.credentials)
+    credential = waiting(AsyncEngine.credential)
+    add_credential = waiting(AsyncEngine.add_credential)
+    change_credential = waiting(AsyncEngine.change_credential)
+    remove_credential = waiting(AsyncEngine.remove_credential)
+    test_credential = waiting(AsyncEngine.test_credential)
+    credential_usage = waiting(AsyncEngine.credential_usage)
+    rotate_credentials = waiting(AsyncEngine.rotate_credentials)
+    me = waiting(AsyncEngine.me)
+    users = waiting(AsyncEngine.users)
+    user = waiting(AsyncEngine.user)
+    add_user = waiting(AsyncEngine.add_user)
+    change_user = waiting(AsyncEngine.change_user)
+    remove_user = waiting(AsyncEngine.remove_user)
+    tokens = iterating(AsyncEngine.tokens)
+    token = waiting(AsyncEngine.token)
+    create_token = waiting(AsyncEngine.create_token)
+    revoke_token = waiting(AsyncEngine.revoke_token)
+    audit = iterating(AsyncEngine.audit)
+
     # -- operations -----------------------------------------------------------------------------
 
-    def server(self) -> dict[str, Any]:
-        """Return what answers: its version, and `embedded` or `distributed`."""
-        return self.portal.call(self._inner.server())
-
-    def evaluate(self, template: Any, **given: Any) -> Any:
-        """Return what a template comes to, with `input`, `variables` or an `execution_id`."""
-        return self.portal.call(self._inner.evaluate(template, **given))
-
-    def listed(self, what: str, **query: Any) -> list[dict[str, Any]]:
-        """Return one of the short lists: `workers`, `queues`, `timers`, `quarantine` ..."""
-        return self.portal.call(self._inner.listed(what, **query))
-
-    def stats(self, since: str | None = None) -> dict[str, Any]:
-        """Return how many runs of each workflow have each status."""
-        return self.portal.call(self._inner.stats(since))
+    server = waiting(AsyncEngine.server)
+    stats = waiting(AsyncEngine.stats)
+    listed = waiting(AsyncEngine.listed)
+    evaluate = waiting(AsyncEngine.evaluate)
+    node_types = waiting(AsyncEngine.node_types)
+    node_type = waiting(AsyncEngine.node_type)
+    flow = waiting(AsyncEngine.flow)
+    set_flow = waiting(AsyncEngine.set_flow)
+    drop_flow = waiting(AsyncEngine.drop_flow)
+    release_messages = waiting(AsyncEngine.release_messages)
+    discard_messages = waiting(AsyncEngine.discard_messages)
+    emit = waiting(AsyncEngine.emit)
+    past_events = iterating(AsyncEngine.past_events)
+    decide = waiting(AsyncEngine.decide)
+    call_back = waiting(AsyncEngine.call_back)
 
 
 class Run:
     """One run of a workflow."""
 
     def __init__(self, portal: Portal, inner: AsyncRun) -> None:
-        self._portal = portal
-        self._inner = inner
+        self.portal = portal
+        self.inner = inner
         self.id = inner.id
 
     def __repr__(self) -> str:
-        return repr(self._inner)
+        return repr(self.inner)
 
     def info(self) -> RunInfo:
         """Return the run as it is now, with its ending if it has one."""
-        return self._portal.call(self._inner.info())
+        return self.portal.call(self.inner.info())
 
     def wait(self, timeout_s: float | None = None) -> RunInfo:
         """Return the run once it has ended; TimeoutError when that is late: it goes on."""
-        return self._portal.call(self._inner.wait(timeout_s))
+        return self.portal.call(self.inner.wait(timeout_s))
 
     def result(self, timeout_s: float | None = None) -> Any:
         """Return the output of the run once it is completed; RunFailedError if it is not."""
-        return self._portal.call(self._inner.result(timeout_s))
+        return self.portal.call(self.inner.result(timeout_s))
 
     def events(self, after: int = 0) -> Iterator[Event]:
         """Iterate over the events above a number as they happen, until the run has ended."""
-        return self._portal.iterate(self._inner.events(after))
+        return self.portal.iterate(self.inner.events(after))
 
     def cancel(self, reason: str = "") -> RunInfo:
         """End the run as cancelled; ConflictError when it has ended."""
-        return self._portal.call(self._inner.cancel(reason))
+        return self.portal.call(self.inner.cancel(reason))
+
+    pause = waiting(AsyncRun.pause)
+    resume = waiting(AsyncRun.resume)
+    adjust = waiting(AsyncRun.adjust)
+    signal = waiting(AsyncRun.signal)
+    signals = iterating(AsyncRun.signals)
+    waits = waiting(AsyncRun.waits)
+    family = waiting(AsyncRun.family)
+
+    def retry(self, **what: Any) -> Run:
+        """Start a new run that keeps what succeeded; `AsyncRun.retry` says what to try again."""
+        return Run(self.portal, self.portal.call(self.inner.retry(**what)))
 
     def explain(self) -> Explanation:
         """Return what the run waits for."""
-        return self._portal.call(self._inner.explain())
+        return self.portal.call(self.inner.explain())
 
     def definition(self) -> dict[str, Any]:
         """Return the document as it was when the run started."""
-        return self._portal.call(self._inner.definition())
+        return self.portal.call(self.inner.definition())
 
     def nodes(self) -> list[NodeInfo]:
         """Return every node with what its visits came to."""
-        return self._portal.call(self._inner.nodes())
+        return self.portal.call(self.inner.nodes())
 
     def visits(self, **filters: Any) -> Iterator[VisitInfo]:
         """Iterate over what visits came to; `AsyncRun.visits` names the filters."""
-        return self._portal.iterate(self._inner.visits(**filters))
+        return self.portal.iterate(self.inner.visits(**filters))
 
     def items(self, split: str) -> Iterator[ItemInfo]:
         """Iterate over the items of a split."""
-        return self._portal.iterate(self._inner.items(split))
+        return self.portal.iterate(self.inner.items(split))
 
     def logs(self, **filters: Any) -> Iterator[LogLine]:
         """Iterate over the lines that nodes wrote; `AsyncRun.logs` names the filters."""
-        return self._portal.iterate(self._inner.logs(**filters))
+        return self.portal.iterate(self.inner.logs(**filters))
 
     def context(self) -> dict[str, int]:
         """Return the names of the values that the run left, with their sizes."""
-        return self._portal.call(self._inner.context())
+        return self.portal.call(self.inner.context())
 
     def data(self, entry: str | None = None, **which: Any) -> Data:
         """Return a value of the run, or as much of it as fits; `AsyncRun.data` says which."""
-        return self._portal.call(self._inner.data(entry, **which))
+        return self.portal.call(self.inner.data(entry, **which))
 
     def value(self, entry: str | None = None, **which: Any) -> Any:
         """Return a whole value of the run, in as many answers as it takes."""
-        return self._portal.call(self._inner.value(entry, **which))
+        return self.portal.call(self.inner.value(entry, **which))

@@ -83,6 +83,10 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     output_carried: bool = True
     error: dict[str, Any] | None = None
     last_event: int = 0
+    paused_at: str | None = None
+    retry_of: str | None = None
+    priority: int = 0
+    deadline_at: str | None = None
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):

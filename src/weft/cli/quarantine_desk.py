@@ -1,0 +1,115 @@
+"""Where `weft quarantine` finds its messages: a server, the services of a cluster, or a file."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from weft.cli import cluster, remote
+
+if TYPE_CHECKING:
+    from weft.api.client import AsyncEngine
+    from weft.bootstrap.distributed import Cluster
+    from weft.runtime.releasing import Held
+
+Facts = dict[str, Any]
+
+
+class Desk(Protocol):
+    """Decides about messages in quarantine."""
+
+    async def everything(self, *, whole: bool = False) -> list[Facts]:
+        """Return the messages, oldest first; with what they say, where that can be had."""
+        ...
+
+    async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
+        """Send messages once more, and return how many."""
+        ...
+
+    async def discard(self, numbers: Sequence[int] | None) -> int:
+        """Throw messages away, and return how many."""
+        ...
+
+
+def at_desk(
+    work: Callable[[Desk], Awaitable[int]], context: click.Context, given: dict[str, Any]
+) -> int:
+    """Return the exit code of what is done where the options say."""
+    at = remote.where(given)
+    if at.server or not cluster.is_meant(context, given):
+
+        async def ask(engine: AsyncEngine) -> int:
+            return await work(_ApiDesk(engine))
+
+        return remote.talk(at, ask)
+    from weft.cli.asking import ask_cluster
+
+    async def ask_services(found: Cluster) -> int:
+        return await work(_ClusterDesk(found))
+
+    return ask_cluster(ask_services, **given)
+
+
+class _ApiDesk:
+    """A `Desk` behind the API."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._at = engine
+
+    async def everything(self, *, whole: bool = False) -> list[Facts]:
+        found = await self._at.listed("quarantine")
+        return [{**one, "node": one.pop("node_id")} for one in found]
+
+    async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
+        return len(await self._at.release_messages(numbers, force=force))
+
+    async def discard(self, numbers: Sequence[int] | None) -> int:
+        return len(await self._at.discard_messages(numbers))
+
+
+class _ClusterDesk:
+    """A `Desk` at the queues themselves."""
+
+    def __init__(self, at: Cluster) -> None:
+        self._at = at
+
+    async def everything(self, *, whole: bool = False) -> list[Facts]:
+        async with self._at.quarantine() as desk:
+            found = await desk.everything()
+        return [{**_facts(one), **(_message(one) if whole else {})} for one in found]
+
+    async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
+        async with self._at.quarantine() as desk:
+            return len(await desk.release(_numbers(numbers), force=force))
+
+    async def discard(self, numbers: Sequence[int] | None) -> int:
+        async with self._at.quarantine() as desk:
+            return len(await desk.discard(_numbers(numbers)))
+
+
+def _numbers(numbers: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if numbers is None else tuple(numbers)
+
+
+def _facts(one: Held) -> Facts:
+    return {
+        "number": one.number,
+        "at": one.at,
+        "execution_id": one.execution_id,
+        "node": one.node,
+        "reason": one.reason,
+        "bytes": len(one.body),
+    }
+
+
+def _message(one: Held) -> Facts:
+    """Return the message as JSON, or in base64 when it is none."""
+    import msgspec
+
+    try:
+        return {"message": msgspec.json.decode(one.body)}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {"base64": base64.b64encode(one.body).decode()}
