@@ -49,5 +49,5 @@ async def guarded(backend, access=None):
     gone, tokens["revoked"] = await administration.add_token("gone", "admin", by="test")
     await administration.revoke_token(gone.token_id)
     tokens["unknown"] = "weft_pat_" + "x" * 43
-    async with serving(backend, access or Access.of("127.0.0.1", OPERATOR)) as service:
+    async with serving(backend, access or Access.of("127.0.0.1", OPERATOR), 0.05) as service:
         yield Guarded(service, tokens)

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 
+from api.exercised import noting
 from weft.api.access import Access
 from weft.api.app import make_app
 from weft.api.serving import Listener
@@ -80,7 +81,7 @@ async def serving(
     stopping = asyncio.Event()
     listener = Listener("127.0.0.1", 0)
     app = make_app(backend, access or Access(), heartbeat_s=heartbeat_s)
-    task = asyncio.create_task(listener.serve(app, stopping))
+    task = asyncio.create_task(listener.serve(noting(app, backend.kind), stopping))
     try:
         async with httpx2.AsyncClient(base_url=listener.url, timeout=PATIENCE_S) as client:
             yield Service(listener.url, client, backend)

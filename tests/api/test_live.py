@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
@@ -156,38 +157,55 @@ async def test_on_several_masters_everyone_sees_everything(rabbitmq_url, redis_u
     assert kept[: len(told[3])] == told[3]
 
 
-@pytest.mark.slow
-async def test_of_ten_thousand_items_no_number_is_missed_by_who_changes_masters(
-    rabbitmq_url, redis_url, postgres_url
-):
-    dice = random.Random(11)
-    places = (rabbitmq_url, redis_url, postgres_url)
+@asynccontextmanager
+async def two_masters(place):
+    """Open two servers: on one embedded engine, or each with a cluster's processes of its own."""
+    if not isinstance(place, list):
+        async with embedded(place) as one, serving(one) as here, serving(one) as there:
+            yield here, there
+        return
     async with (
-        distributed(*places) as one,
-        distributed(*places) as other,
+        distributed(*place) as one,
+        distributed(*place) as other,
         serving(one) as here,
         serving(other) as there,
     ):
-        run = await here.start(fan_out(), {"items": list(range(10, 10_010))})
+        yield here, there
 
-        async def restless():
-            seen = []
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("items", "longest"), [(300, 4), pytest.param(10_000, 40, marks=pytest.mark.slow)]
+)
+async def test_who_leaves_and_comes_back_elsewhere_at_random_sees_every_number_once(
+    place, items, longest
+):
+    dice = random.Random(11)
+    async with two_masters(place) as masters:
+        run = await masters[0].start(fan_out(), {"items": list(range(10, 10 + items))})
+
+        async def restless(*ways):
+            seen, visits = [], set()
             while not any(one["type"] == "run.ended" for one in seen):
-                service, most = dice.choice([here, there]), dice.randint(1, 40)
+                service, way = dice.choice(masters), dice.choice(ways)
                 after = seen[-1]["seq"] if seen else 0
-                if dice.random() < 0.5:
-                    seen += [data for _, _, data in await follow(service, run, after, most)]
-                else:
-                    seen += await _sockets(service, run, after, most)
-            return seen
+                seen += await way(service, run, after, dice.randint(1, longest))
+                visits.add((service.url, way))
+            return seen, visits
 
         async with asyncio.timeout(500):
-            told = await asyncio.gather(*(restless() for _ in range(5)))
-        kept = await here.events(run)
+            told = await asyncio.gather(
+                restless(_data), restless(_sockets), *(restless(_data, _sockets) for _ in range(4))
+            )
+            kept = await masters[0].events(run)
+            while (items, 0) != _sums(kept, "double"):  # on a cluster some may follow the end
+                await asyncio.sleep(0.05)
+                kept = await masters[0].events(run)
 
-    for seen in told:
+    for seen, _ in told:
         assert kept[: len(seen)] == seen
     assert list(range(1, len(kept) + 1)) == [one["seq"] for one in kept]
+    assert 4 == len(set().union(*(visits for _, visits in told)))  # both servers, in both ways
 
 
 async def test_a_run_that_was_interrupted_goes_on_with_the_next_number(tmp_path):
@@ -229,6 +247,10 @@ async def _sockets(service, run, after=0, most=None):
             if most is not None and len(found) >= most:
                 break
     return found
+
+
+async def _data(service, run, after, most):
+    return [data for _, _, data in await follow(service, run, after, most)]
 
 
 async def _more(service, run, seen):

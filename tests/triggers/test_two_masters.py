@@ -1,47 +1,18 @@
 """Two masters, two schedulers, an hour of virtual time: each time fires once, whoever dies when."""
 
 import asyncio
-from datetime import UTC, datetime
 from random import Random
-from zoneinfo import ZoneInfo
 
 import pytest
-from cronsim import CronSim
 from redis.asyncio import Redis
 
+from triggers.hour import BACK, CRONS, FORTH, HOUR, MINUTE, due_times, schedules
 from triggers.world import KilledError
 from weft.adapters.redis.timers import RedisTimers
-from weft.ports.triggers import Cron, Interval
+from weft.ports.triggers import Cron
 from weft.runtime.scheduler import Scheduler
 
-MINUTE = 60_000
-HOUR = 60 * MINUTE
-ALWAYS = {"overlap": "allow", "misfire": "all", "most_missed": 100, "grace_ms": 1_000}
-CRONS = {
-    "often": "* * * * *",
-    "fives": "*/5 * * * *",
-    "hours": "0 * * * *",
-    "named": "15,30,45 2 * * *",
-    "three": "0 3 * * *",
-    "never": "0 12 * * *",
-}
 INTERVALS = {"tens": 10_000, "odd": 47_000}
-
-
-def ms(text):
-    return int(datetime.fromisoformat(text).timestamp() * 1000)
-
-
-# The hour in which Berlin puts its clocks back, and the one in which it puts them forward. What
-# named times come to in them is written out, not computed.
-BACK = (
-    ms("2026-10-25T00:20:00+00:00"),
-    {"named": ["00:30", "00:45"], "three": [], "hours": ["01:00"]},
-)
-FORTH = (
-    ms("2026-03-29T00:20:00+00:00"),
-    {"named": ["01:00"], "three": ["01:00"], "hours": ["01:00"]},
-)
 
 
 @pytest.mark.parametrize("change", [BACK, FORTH], ids=["back", "forth"])
@@ -51,41 +22,19 @@ async def test_each_time_fires_once_across_a_change_of_clocks_and_killed_masters
 ):
     begin, named = change
     async with opened(begin) as world:
-        for name, expression in CRONS.items():
-            await world.add(name, Cron(expression=expression, time_zone="Europe/Berlin", **ALWAYS))
-        for name, every in INTERVALS.items():
-            await world.add(name, Interval(every_ms=every, **ALWAYS))
+        for name, schedule in schedules(INTERVALS).items():
+            await world.add(name, schedule)
         killed = await _live(world, begin + HOUR, Random(seed))
         found = {name: await world.firings(name) for name in (*CRONS, *INTERVALS)}
 
-    expected = {
-        name: [one for one in _minutes(begin) if _reads(CRONS[name], one)] for name in CRONS
-    }
-    expected |= {
-        name: [begin + n * every for n in range(1, HOUR // every + 1)]
-        for name, every in INTERVALS.items()
-    }
-    day = datetime.fromtimestamp(begin / 1000, ZoneInfo("UTC")).date().isoformat()
-    for name, times in named.items():
-        expected[name] = [ms(f"{day}T{one}:00+00:00") for one in times]
     assert killed > 5
-    assert expected == {
+    assert due_times(begin, named, INTERVALS) == {
         name: [one.due_ms for one in some if one.due_ms <= begin + HOUR]
         for name, some in found.items()
     }
     assert {"started"} == {one.state for some in found.values() for one in some}
     runs = [one.execution_id for some in found.values() for one in some]
     assert sorted(runs) == sorted(world.started)
-
-
-def _minutes(begin):
-    return range(begin + MINUTE, begin + HOUR + 1, MINUTE)
-
-
-def _reads(expression, moment):
-    local = datetime.fromtimestamp(moment / 1000, ZoneInfo("Europe/Berlin"))
-    wanted = CronSim(expression, datetime(2000, 1, 1, tzinfo=UTC))
-    return local.minute in wanted.minutes and local.hour in wanted.hours
 
 
 async def _live(world, until_ms, dice):

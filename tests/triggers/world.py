@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from inspect import iscoroutinefunction
 from random import Random
 
 from weft.adapters.embedded.archive import SqliteArchive
@@ -76,6 +77,8 @@ class Deadly:
 
     def __getattr__(self, name):
         call = getattr(self._port, name)
+        if not iscoroutinefunction(call):
+            return call
 
         async def deadly(*given, **named):
             if self._dice.random() < self._chance:
@@ -86,6 +89,21 @@ class Deadly:
             return done
 
         return deadly
+
+
+def schedule_from(trigger_id, settings, now_ms, **more):
+    """Return a trigger that begins now."""
+    return Trigger(
+        trigger_id=trigger_id,
+        workflow_id="wf",
+        revision=1,
+        enabled=True,
+        settings=settings,
+        next_due_ms=first_after(settings, now_ms, now_ms),
+        created_ms=now_ms,
+        changed_ms=now_ms,
+        **more,
+    )
 
 
 class World:
@@ -119,18 +137,7 @@ class World:
 
     async def add(self, trigger_id, settings, **more):
         """Add a schedule that begins now."""
-        now_ms = self.clock.now
-        trigger = Trigger(
-            trigger_id=trigger_id,
-            workflow_id="wf",
-            revision=1,
-            enabled=True,
-            settings=settings,
-            next_due_ms=first_after(settings, now_ms, now_ms),
-            created_ms=now_ms,
-            changed_ms=now_ms,
-            **more,
-        )
+        trigger = schedule_from(trigger_id, settings, self.clock.now, **more)
         assert await self.triggers.save(trigger)
         return trigger
 

@@ -24,10 +24,24 @@ RETRY_MS = 2_000
 
 _encode = msgspec.json.Encoder().encode
 
+EVENT_STREAM: dict[str, Any] = {
+    "text/event-stream": {
+        # Each event, as OpenAPI 3.2 says it; readers of 3.1 know it already.
+        "itemSchema": {
+            "type": "object",
+            "required": ["id", "event", "data"],
+            "properties": {
+                "id": {"type": "string", "pattern": "^[0-9]+$"},
+                "event": {"type": "string"},
+                "data": {"type": "string", "contentMediaType": "application/json"},
+            },
+        },
+    }
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events as they happen; `id` is their number, `event` their type.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": EVENT_STREAM,
     },
     204: {"description": "The run has ended and you have seen it all: do not connect again."},
 }

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
 from weft.api.exchange import StrictRoute, told
-from weft.api.live import HEARTBEAT_S, RETRY_MS, read_number
+from weft.api.live import EVENT_STREAM, HEARTBEAT_S, RETRY_MS, read_number
 from weft.api.problems import Place, RefusedError
 from weft.api.runs import FARTHEST
 from weft.api.views import EventView, Identifier
@@ -35,7 +35,7 @@ Runs = Annotated[
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events as they happen; `id` is their place, `event` their type.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": EVENT_STREAM,
     },
 }
 

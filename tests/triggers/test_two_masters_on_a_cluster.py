@@ -1,0 +1,185 @@
+"""The same hour with everything real but the time: what is counted are runs and what they did."""
+
+import asyncio
+from collections import Counter
+from random import Random
+
+import pytest
+
+from triggers.hour import BACK, FORTH, HOUR, due_times, schedules
+from triggers.world import Deadly, KilledError, Lines, schedule_from
+from weft.adapters.host.clock import HostClock
+from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
+from weft.bootstrap.master import ClusterBackend
+from weft.kernel.json import decode
+from weft.kernel.moment import to_iso
+from weft.nodes.catalogue import builtin
+from weft.ports.archive import RunQuery, VisitQuery
+from weft.runtime.publishing import Publishing
+from weft.runtime.scheduler import Scheduler
+from weft.runtime.trigger_clock import TriggerClock
+
+PATIENCE_S = 120
+WAIT_S = 50
+SWEEP_MS = 30_000
+INTERVALS = {"odd": 47_000}
+DOCUMENT = {
+    "id": "wf",
+    "nodes": [
+        {"id": "start", "type": "manual_trigger"},
+        {"id": "pause", "type": "wait", "parameters": {"amount": WAIT_S}},
+        {
+            "id": "tell",
+            "type": "transform",
+            "parameters": {"expression": "[$trigger.trigger_id, $trigger.due_at]"},
+        },
+    ],
+    "edges": [
+        {"id": "e1", "src": "start", "dst": "pause"},
+        {"id": "e2", "src": "pause", "dst": "tell"},
+    ],
+}
+
+
+class VirtualTime:
+    """The clock of every process in this test; it stands still until it is moved."""
+
+    def __init__(self, now_ms):
+        self.now = now_ms
+
+    async def wait(self, _, event, until_ms):
+        while not event.is_set() and (until_ms is None or self.now < until_ms):
+            await asyncio.sleep(0.01)
+
+
+class Machine:
+    """A master and a scheduler on connections that may be the last thing they use."""
+
+    def __init__(self, cluster, dice, chance):
+        def deadly(port):
+            return Deadly(port, dice, chance)
+
+        dying = Cluster(
+            cluster.settings,
+            deadly(cluster.bus),
+            cluster.redis,
+            deadly(cluster.store),
+            cluster.http,
+            builtin,
+        )
+        backend = ClusterBackend(dying, builtin)
+        backend.triggers = deadly(backend.triggers)
+        self._clock = TriggerClock(backend, Lines())
+        self._reconciler = dying.reconciler()
+        self._scheduler = Scheduler(deadly(dying.scheduler()._timers), dying.bus, HostClock())
+        self._swept_ms = HostClock().now_ms()
+
+    async def master(self):
+        await self._clock.turn()
+        await self.look_after()
+
+    async def look_after(self):
+        if HostClock().now_ms() >= self._swept_ms + SWEEP_MS:
+            self._swept_ms = HostClock().now_ms()
+            await self._reconciler.sweep()
+
+    async def scheduler(self):
+        await self._scheduler.turn()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("change", [BACK, FORTH], ids=["back", "forth"])
+async def test_each_time_makes_one_run_that_does_its_work_once(
+    rabbitmq_url, redis_url, postgres_url, monkeypatch, change
+):
+    begin, named = change
+    time, dice = VirtualTime(begin), Random(3)
+    monkeypatch.setattr(HostClock, "now_ms", lambda _: time.now)
+    monkeypatch.setattr(HostClock, "wait", time.wait)
+    settings = ClusterSettings(rabbitmq_url, redis_url, postgres_url)
+    async with open_cluster(settings) as cluster:
+        backend = ClusterBackend(cluster, builtin)
+        await _publish(backend, begin)
+        worker = cluster.worker()
+        tasks = [asyncio.create_task(one) for one in (worker.run(), cluster.master().run())]
+        try:
+            killed = await _live(cluster, time, begin + HOUR, dice)
+            runs = await _all_ended(cluster, backend, time)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await worker.drain(5)
+        told = [one for run in runs for one in await _told(backend, run)]
+
+    expected = {
+        (name, to_iso(one))
+        for name, times in due_times(begin, named, INTERVALS).items()
+        for one in times
+    }
+    assert killed["master"] > 3
+    assert killed["scheduler"] > 1
+    assert {"completed"} == {one.status for one in runs}
+    assert sorted(expected) == sorted(one for one in told if one[1] <= to_iso(begin + HOUR))
+    assert len(runs) == len(told) == len(set(told))
+
+
+async def _publish(backend, now_ms):
+    """Publish the workflow, and add every schedule."""
+    publishing = Publishing(backend)
+    await publishing.create(await publishing.read(DOCUMENT))
+    for name, schedule in schedules(INTERVALS).items():
+        assert await backend.triggers.save(schedule_from(name, schedule, now_ms))
+
+
+async def _live(cluster, time, until_ms, dice):
+    """Let two masters and two schedulers live until a time; return how often each was killed."""
+    machines, dead_until = [None, None], [0, 0]
+    killed = Counter()
+    while time.now < until_ms:
+        time.now = min(until_ms, time.now + dice.randrange(1_000, 9_000))
+        for place in (0, 1):
+            if machines[place] is None and time.now >= dead_until[place]:
+                machines[place] = Machine(cluster, dice, 0.002)
+        alive = [place for place in (0, 1) if machines[place] is not None]
+        for part in ("master", "scheduler"):
+            turns = [getattr(machines[place], part)() for place in alive]
+            results = await asyncio.gather(*turns, return_exceptions=True)
+            for place, done in zip(alive, results, strict=True):
+                if _is_killed(done):
+                    killed[part] += 1
+                    machines[place] = None
+                    dead_until[place] = time.now + dice.randrange(90_000)
+                elif isinstance(done, BaseException):
+                    raise done
+            alive = [place for place in alive if machines[place] is not None]
+    return killed
+
+
+def _is_killed(done):
+    if isinstance(done, BaseExceptionGroup):  # a scheduler sends several batches at once
+        return all(_is_killed(one) for one in done.exceptions)
+    return isinstance(done, KilledError)
+
+
+async def _all_ended(cluster, backend, time):
+    """Let time pass until every run has ended, whoever has to begin it again; return them."""
+    last = Machine(cluster, Random(0), 0.0)
+    for _ in range(3):  # what was left to start is started by whoever comes
+        time.now += 6_000
+        await last.master()
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            time.now += 5_000
+            await last.look_after()
+            await last.scheduler()
+            runs = await backend.archive.runs(RunQuery(limit=10_000))
+            if all(one.ended_ms is not None for one in runs):
+                return runs
+            await asyncio.sleep(0.02)
+
+
+async def _told(backend, run):
+    """Return what a run says it was started for, once for each time that it did."""
+    query = VisitQuery(execution_id=run.execution_id, node_id="tell", limit=10)
+    return [tuple(decode(one.run.output)) for one in await backend.archive.visits(query)]
