@@ -42,9 +42,22 @@ async def test_what_a_dead_publisher_left_is_made_up_for(world):
     world.schedules["wf"] = EVERY
     assert await world.triggers.trigger(TRIGGER) is None
 
-    await DocumentSchedules(world).follow_all()
+    await DocumentSchedules(world).follow_all(world.log)
 
     assert EVERY == (await world.triggers.trigger(TRIGGER)).settings
+
+
+async def test_one_schedule_that_cannot_be_kept_holds_up_no_other(world):
+    await world.publish("aa")
+    await world.add(trigger_of("aa"), Interval(every_ms=5_000))
+    world.schedules |= {"aa": EVERY, "wf": EVERY}
+
+    await DocumentSchedules(world).follow_all(world.log)
+
+    assert EVERY == (await world.triggers.trigger(TRIGGER)).settings
+    assert [("warning", True)] == [
+        (level, "schedule_aa" in text) for level, text in world.log.lines
+    ]
 
 
 async def test_following_again_changes_nothing(world):

@@ -108,10 +108,10 @@ class World:
         self.cancelled = []
         self._execute = execute
 
-    async def publish(self):
-        """Keep the one workflow that everything starts."""
+    async def publish(self, name="wf"):
+        """Keep a workflow; all but some tests start this one."""
         workflow = Workflow(
-            workflow_id="wf",
+            workflow_id=name,
             revision=1,
             latest=1,
             published=1,
@@ -119,8 +119,9 @@ class World:
             created_ms=0,
             changed_ms=0,
         )
-        version = Version(workflow_id="wf", number=1, definition_ref="ref", created_ms=0)
-        await self.registry.save(workflow, version, Definition("ref", "wf", b"{}"))
+        ref = "ref" if name == "wf" else f"ref-{name}"
+        version = Version(workflow_id=name, number=1, definition_ref=ref, created_ms=0)
+        await self.registry.save(workflow, version, Definition(ref, name, b"{}"))
 
     def schedule_in(self, definition):
         """Return what the document of a workflow asks for; the tests say it."""

@@ -10,6 +10,7 @@ import asyncio
 
 import msgspec
 
+from weft.errors import DefinitionError
 from weft.kernel.ids import derive
 from weft.ports.journal import Definition
 from weft.ports.outside import Log
@@ -60,13 +61,16 @@ class DocumentSchedules:
             # Somebody else changed it, perhaps for a version that was published meanwhile.
             workflow = await self._at.registry.workflow(workflow.workflow_id) or workflow
 
-    async def follow_all(self) -> None:
-        """Do so for every workflow."""
+    async def follow_all(self, log: Log) -> None:
+        """Do so for every workflow; what one of them meets is told, and holds up no other."""
         after = ""
         while True:
             page = await self._at.registry.workflows(after=after, containing="", limit=PAGE)
             for one in page:
-                await self.follow(one)
+                try:
+                    await self.follow(one)
+                except (ConflictError, DefinitionError) as problem:
+                    log.write("warning", f"the schedule of {one.workflow_id}: {problem}")
             if len(page) < PAGE:
                 return
             after = page[-1].workflow_id
@@ -77,8 +81,8 @@ class DocumentSchedules:
         while True:
             pause_ms = AGAIN_MS
             try:
-                await self.follow_all()
-            except Exception as problem:  # whatever one workflow meets, try again
+                await self.follow_all(log)
+            except Exception as problem:  # a service that is away, above all: try again
                 log.write("warning", f"schedules of documents: {problem}")
                 pause_ms = PAUSE_MS
             await clock.wait(never, clock.now_ms() + pause_ms)

@@ -138,7 +138,9 @@ class LifecyclePublisher:
             return self._stories[execution_id]
         run = await self._archive.run(execution_id)
         definition = None if run is None else await self._archive.definition(run.definition_ref)
-        subject = None if definition is None else subject_of(execution_id, definition.source)
+        if definition is None:
+            return None  # it is dropped already, or nobody has said yet what it is of
+        subject = subject_of(execution_id, definition.source)
         story = None if subject is None else Story(subject)
         while story is not None and story.seq < before - 1:
             page = await self._archive.events(execution_id, after=story.seq, limit=PAGE)
