@@ -63,6 +63,8 @@ class Stage:
     """Words of the definition that stand for what only a stand-in knows, such as its port."""
     closing: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
     """What ends the stand-ins."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """What sentences of other modules keep."""
 
     @property
     def run(self) -> Ended:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance import stand_ins  # noqa: F401  (its sentences)
+from conformance import lifecycle, stand_ins, timetable  # noqa: F401  (their sentences)
 from conformance.scenarios import play, scenarios
 
 SCENARIOS = list(scenarios())

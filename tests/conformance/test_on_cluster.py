@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from conformance import stand_ins  # noqa: F401  (its sentences)
+from conformance import lifecycle, stand_ins, timetable  # noqa: F401  (their sentences)
 from conformance.scenarios import Scenario, play, scenarios
 from distributed.lab import Lab, laboratory, until
 from serverless.lab import Services, TreeLab, register
@@ -28,7 +28,7 @@ from weft.runtime.queues import STATUS
 # Real time does not jump, and a worker reads its secrets from its own surroundings.
 _NEEDS_MORE = re.compile(
     r"should take|dies again|the secret|dice|never answers|wait:|delay:|written nowhere"
-    r"|range\(5000\)|1750000000|have been published|PT1M|PT30S|--allow"
+    r"|range\(5000\)|1750000000|have been published|PT1M|PT30S|--allow|seconds pass|lifecycle"
 )
 
 

@@ -119,3 +119,12 @@ def test_the_page_names_every_file_of_scenarios():
     features = sorted((root / "tests" / "conformance" / "features").glob("*.feature"))
 
     assert [] == [one.stem for one in features if f"`{one.stem}`" not in page]
+
+
+def test_a_document_with_a_schedule_runs_once_and_says_who_keeps_it(weft):
+    done = weft(FINE.replace("do:", "schedule: {every: PT1M}\ndo:"), "run", "-i", "n:=1")
+
+    assert (0, {"n": 2}) == (done.returncode, json.loads(done.stdout))
+    assert "w.yaml:2:" in done.stderr
+    assert "a schedule is kept by a server" in done.stderr
+    assert "weft workflows push" in done.stderr

@@ -149,6 +149,8 @@ class Lab:
         self.news: list[News] = []
         self.complaints: list[str] = []
         """What nobody handled: an exception that a task ended with, and the like."""
+        self.keeps_events = False
+        """Whether runs have a log of events."""
         self.open_journal: Callable[[Path], SqliteJournal] = SqliteJournal
 
     def program(self, document: dict[str, Any] | str) -> GraphProgram:
@@ -182,6 +184,7 @@ class Lab:
             self.log,
             slots=slots,
             observe=[self.news.append],
+            events=self.keeps_events,
         )
 
         def idle() -> bool:

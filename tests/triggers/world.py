@@ -6,20 +6,23 @@ from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction
 from random import Random
 
+from weft.adapters.access.gatherings import TableGatherings
 from weft.adapters.embedded.archive import SqliteArchive
 from weft.adapters.embedded.journal import SqliteJournal
 from weft.adapters.embedded.registry import SqliteRegistry
+from weft.adapters.embedded.tables import SqliteTables
 from weft.adapters.embedded.threaded import Threaded
 from weft.adapters.embedded.triggers import SqliteTriggers
 from weft.adapters.postgres.archive import PostgresArchive
 from weft.adapters.postgres.opening import open_store
 from weft.adapters.postgres.registry import PostgresRegistry
+from weft.adapters.postgres.tables import PostgresTables
 from weft.adapters.postgres.triggers import PostgresTriggers
 from weft.ports.journal import Definition
 from weft.ports.triggers import Trigger
 from weft.ports.workflows import Version, Workflow
 from weft.runtime.refusals import ConflictError
-from weft.runtime.schedules import first_after
+from weft.runtime.schedules import first_due
 from weft.runtime.trigger_clock import TriggerClock
 
 BEGIN_SQLITE = """
@@ -99,7 +102,7 @@ def schedule_from(trigger_id, settings, now_ms, **more):
         revision=1,
         enabled=True,
         settings=settings,
-        next_due_ms=first_after(settings, now_ms, now_ms),
+        next_due_ms=first_due(settings, now_ms, now_ms),
         created_ms=now_ms,
         changed_ms=now_ms,
         **more,
@@ -109,22 +112,24 @@ def schedule_from(trigger_id, settings, now_ms, **more):
 class World:
     """A store, a clock, and the runs that were started."""
 
-    def __init__(self, now_ms, triggers, registry, archive, execute):
+    def __init__(self, now_ms, triggers, registry, archive, tables, execute):
         self.clock = ManualClock(now_ms)
         self.chance = Chance()
         self.log = Lines()
         self.triggers = triggers
         self.registry = registry
         self.archive = archive
+        self.gatherings = TableGatherings(tables)
+        self.schedules = {}
         self.started = {}
         self.attempts = 0
         self.cancelled = []
         self._execute = execute
 
-    async def publish(self):
-        """Keep the one workflow that everything starts."""
+    async def publish(self, name="wf"):
+        """Keep a workflow; all but some tests start this one."""
         workflow = Workflow(
-            workflow_id="wf",
+            workflow_id=name,
             revision=1,
             latest=1,
             published=1,
@@ -132,8 +137,13 @@ class World:
             created_ms=0,
             changed_ms=0,
         )
-        version = Version(workflow_id="wf", number=1, definition_ref="ref", created_ms=0)
-        await self.registry.save(workflow, version, Definition("ref", "wf", b"{}"))
+        ref = "ref" if name == "wf" else f"ref-{name}"
+        version = Version(workflow_id=name, number=1, definition_ref=ref, created_ms=0)
+        await self.registry.save(workflow, version, Definition(ref, name, b"{}"))
+
+    def schedule_in(self, definition):
+        """Return what the document of a workflow asks for; the tests say it."""
+        return self.schedules.get(definition.workflow_id)
 
     async def add(self, trigger_id, settings, **more):
         """Add a schedule that begins now."""
@@ -151,7 +161,7 @@ class World:
 
     async def end(self, execution_id, status="completed"):
         """Let a run end."""
-        await self._execute("end", execution_id, status)
+        await self._execute("end", execution_id, status, self.clock.now)
 
     async def cancel(self, run, reason):
         """Cancel a run."""
@@ -177,6 +187,7 @@ class Mortal:
         self.registry = world.registry
         self.archive = world.archive
         self.triggers = Deadly(world.triggers, dice, chance)
+        self.gatherings = Deadly(world.gatherings, dice, chance)
         self._runs = Deadly(world, dice, chance)
 
     async def start(self, *given):
@@ -193,13 +204,20 @@ async def sqlite_world(folder, now_ms):
     file = Threaded(folder / "weft.db")
     statements = {
         "begin": BEGIN_SQLITE,
-        "end": "UPDATE execution SET status = ?2, ended_ms = 1 WHERE execution_id = ?1",
+        "end": "UPDATE execution SET status = ?2, ended_ms = ?3 WHERE execution_id = ?1",
     }
 
     async def execute(name, *values):
         await file.do(lambda db: db.execute(statements[name], values))
 
-    world = World(now_ms, SqliteTriggers(file), SqliteRegistry(file), SqliteArchive(file), execute)
+    world = World(
+        now_ms,
+        SqliteTriggers(file),
+        SqliteRegistry(file),
+        SqliteArchive(file),
+        SqliteTables(file),
+        execute,
+    )
     await world.publish()
     try:
         yield world
@@ -214,7 +232,7 @@ async def postgres_world(url, now_ms):
     store = await open_store(url)
     statements = {
         "begin": BEGIN_POSTGRES,
-        "end": "UPDATE execution SET status = $2, ended_ms = 1 WHERE execution_id = $1",
+        "end": "UPDATE execution SET status = $2, ended_ms = $3 WHERE execution_id = $1",
     }
 
     async def execute(name, *values):
@@ -227,6 +245,7 @@ async def postgres_world(url, now_ms):
         PostgresTriggers(one, place),
         PostgresRegistry(one, place),
         PostgresArchive(one, place),
+        PostgresTables(one, place),
         execute,
     )
     await world.publish()

@@ -13,20 +13,20 @@ from weft.api.problems import RefusedError
 from weft.api.trigger_views import EventTakenView, HookView
 from weft.api.triggers import firing_view
 from weft.api.views import Identifier
-from weft.errors import ExpressionError
-from weft.kernel.ids import derive
-from weft.ports.triggers import Events, Trigger, Webhook
+from weft.errors import StorageUnavailableError
+from weft.ports.outside import OutsideError
+from weft.ports.triggers import Firing, Trigger, Webhook
 from weft.runtime.answering import NoAnswerError, answer_of
 from weft.runtime.backend import Backend
-from weft.runtime.cloud_events import BATCH, STRUCTURED, Event, is_wanted, key_of, read_event
+from weft.runtime.cloud_events import BATCH, STRUCTURED, read_event
+from weft.runtime.event_triggers import EventTriggers
 from weft.runtime.firing import Firer
 from weft.runtime.hooks import Reply, reply_of, request_of
-from weft.runtime.refusals import ConflictError, NotThereError
+from weft.runtime.refusals import NotThereError
 from weft.runtime.signing import SignatureError, verify
 from weft.runtime.throttling import Throttle
 
 METHODS = ("get", "post", "put", "patch", "delete")
-PAGE = 200
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -145,6 +145,10 @@ def _response(reply: Reply, where: dict[str, str]) -> Response:
 
 
 def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
+    async def fire(trigger: Trigger, key: str, given: Any) -> Firing:
+        return await firer.fire(trigger, "event", key, given)
+
+    triggers = EventTriggers(backend.triggers, backend.gatherings, backend.clock, fire)
     event_schema = {"type": "object", "required": ["specversion", "id", "source", "type"]}
 
     @routes.post(
@@ -163,39 +167,16 @@ def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
         },
     )
     async def take_event(request: Request) -> Response:
-        """Fire every trigger that looks for the event, once for each source and id."""
+        """Hand it to every run that listens to it, and fire every trigger that looks for it."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == BATCH:
             raise RefusedError(415, "NO_BATCHES", "batches are not taken: send each event alone")
         headers = dict(request.headers.items())
         event = read_event(headers, await request.body())
-        fired, failed = [], []
-        async for trigger in _listening(backend, event):
-            try:
-                if await _wanted(backend, trigger, event):
-                    key = f"event-{derive(*key_of(event))}"
-                    fired.append(firing_view(await firer.fire(trigger, "event", key, event)))
-            except (ConflictError, NotThereError, ExpressionError) as problem:
-                failed.append(f"{trigger.trigger_id}: {problem}")
-        return told(EventTakenView.model_construct(fired=fired, failed=failed), 202)
-
-
-async def _listening(backend: Backend, event: Event) -> Any:
-    after = ""
-    while True:
-        page = await backend.triggers.listening(event["type"], after=after, limit=PAGE)
-        for trigger in page:
-            yield trigger
-        if len(page) < PAGE:
-            return
-        after = page[-1].trigger_id
-
-
-async def _wanted(backend: Backend, trigger: Trigger, event: Event) -> bool:
-    settings = trigger.settings
-    if not isinstance(settings, Events):
-        return False
-    now_ms = backend.clock.now_ms()
-    if not settings.where:
-        return is_wanted(settings, event, now_ms=now_ms)
-    return await asyncio.to_thread(is_wanted, settings, event, now_ms=now_ms)
+        try:
+            await backend.hub.publish(event)
+        except OutsideError as problem:
+            raise StorageUnavailableError(str(problem)) from None
+        taken = await triggers.take(event)
+        fired = [firing_view(one) for one in taken.fired]
+        return told(EventTakenView.model_construct(fired=fired, failed=taken.failed), 202)

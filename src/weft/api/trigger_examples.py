@@ -25,6 +25,7 @@ _TRIGGER = {
     "settings": _CRON,
     "next_at": _DUE,
     "url": None,
+    "of_document": False,
     "created_at": _AT,
     "changed_at": _AT,
 }

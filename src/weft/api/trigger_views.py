@@ -165,6 +165,9 @@ class TriggerView(BaseModel):
     settings: dict[str, Any]
     next_at: str | None
     url: str | None = Field(description="Where a webhook is called, below the server's address.")
+    of_document: bool = Field(
+        description="The workflow's own document asks for it: it follows what is published."
+    )
     created_at: str
     changed_at: str
 

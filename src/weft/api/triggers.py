@@ -35,10 +35,12 @@ from weft.api.views import Given, Identifier, Page
 from weft.api.workflows import Cursor, IfMatch, Limit
 from weft.kernel.moment import to_iso
 from weft.ports.triggers import (
+    After,
     Cron,
     Firing,
     Interval,
     Manual,
+    On,
     Schedule,
     Settings,
     Trigger,
@@ -74,7 +76,8 @@ def _add_reading(routes: APIRouter, backend: Backend, changes: TriggerChanges) -
         kind: Annotated[
             str,
             Query(
-                pattern="^(manual|webhook|cron|interval|event)?$", description="Of this kind only."
+                pattern="^(manual|webhook|cron|interval|event|after|on)?$",
+                description="Of this kind only.",
             ),
         ] = "",
         limit: Limit = 50,
@@ -224,11 +227,15 @@ def _settings(given: Given) -> Settings:
 def _given(trigger: Trigger, given: FireGiven, now_ms: int) -> Any:
     """Return what `$trigger` is: the input itself, unless schedules wrap it."""
     match trigger.settings:
-        case Cron(input=default) | Interval(input=default):
+        case Cron(input=default) | Interval(input=default) if not trigger.owned:
             value = given.input if given.input is not None else default
             return given_of(trigger, "manual", now_ms, value)
-        case Manual(input=default):
+        case Manual(input=default) | Cron(input=default) | Interval(input=default):
             return given.input if given.input is not None else default
+        case After(input=default):
+            return given.input if given.input is not None else default
+        case On():
+            return given.input if given.input is not None else []
         case _:
             return given.input
 
@@ -273,12 +280,19 @@ def trigger_view(trigger: Trigger) -> TriggerView:
         workflow_id=trigger.workflow_id,
         revision=trigger.revision,
         enabled=trigger.enabled,
-        settings=msgspec.to_builtins(settings),
+        settings=_told(settings),
         next_at=None if trigger.next_due_ms is None else to_iso(trigger.next_due_ms),
         url=HOOKS + settings.path if isinstance(settings, Webhook) else None,
+        of_document=trigger.owned,
         created_at=to_iso(trigger.created_ms),
         changed_at=to_iso(trigger.changed_ms),
     )
+
+
+def _told(settings: Settings) -> dict[str, Any]:
+    """Return settings as they may be given again."""
+    told = msgspec.to_builtins(settings)
+    return {name: value for name, value in told.items() if name != "of_document"}
 
 
 def firing_view(firing: Firing) -> FiringView:

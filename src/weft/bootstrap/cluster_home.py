@@ -87,6 +87,7 @@ class ClusterHome:
             PostgresControls(store.pool, store.place),
             PostgresFlow(store.pool, store.place),
             self.clock,
+            store,
         )
         self.flow = FlowControl(
             self.steering.flow, self.archive, self.clock, HostLog(), self._begin

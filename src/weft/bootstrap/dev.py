@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from weft import __version__
+from weft.adapters.access.gatherings import TableGatherings
+from weft.adapters.access.listeners import TableListeners
 from weft.adapters.access.signals import TableLinks, TableSignals
 from weft.adapters.embedded.archive import SqliteArchive
 from weft.adapters.embedded.controls import SqliteControls
@@ -29,6 +31,8 @@ from weft.bootstrap.access import access_on
 from weft.bootstrap.documents import examine_document
 from weft.bootstrap.embedded import Settings, compile_source, open_engine
 from weft.bootstrap.explaining import explain_in_file
+from weft.bootstrap.languages import schedule_in
+from weft.bootstrap.lifecycle import tell_lifecycle
 from weft.bootstrap.steering import EmbeddedSteering, begin_embedded
 from weft.errors import InputError
 from weft.kernel.context import Payload
@@ -39,19 +43,24 @@ from weft.kernel.program import Program
 from weft.nodes.catalogue import builtin
 from weft.ports.archive import Archive
 from weft.ports.clock import Chance, Clock
+from weft.ports.gatherings import Gatherings
 from weft.ports.holding import Presence
+from weft.ports.hub import EventHub
 from weft.ports.journal import Definition, Execution, Quarantined
 from weft.ports.node import Catalogue
 from weft.ports.signals import Links, SignalLog
 from weft.ports.signer import Signer
+from weft.ports.triggers import Settings as TriggerSettings
 from weft.ports.triggers import Triggers
 from weft.ports.workflows import Registry
 from weft.runtime.backend import Alarm, Aside, Backend, Examined, QueueState
 from weft.runtime.cancelling import cancel
+from weft.runtime.document_schedules import DocumentSchedules
 from weft.runtime.engine import Engine
 from weft.runtime.explaining import Explanation
 from weft.runtime.feed import Feed
 from weft.runtime.flowing import FlowControl
+from weft.runtime.hub import Hub
 from weft.runtime.refusals import ConflictError
 from weft.runtime.retention import Retention
 from weft.runtime.steering import PLAIN, How, Steering
@@ -75,8 +84,10 @@ class EmbeddedBackend:
         self.triggers: Triggers = SqliteTriggers(file)
         self._http = HostHttp()
         self.access = access_on(SqliteTables(file), self._http, settings.key_file, makes_key=True)
-        self.signals: SignalLog = TableSignals(SqliteTables(file))
-        self.links: Links = TableLinks(SqliteTables(file))
+        self._tables = tables = SqliteTables(file)
+        self.gatherings: Gatherings = TableGatherings(tables)
+        self.signals: SignalLog = TableSignals(tables)
+        self.links: Links = TableLinks(tables)
         self.signer: Signer = HostSigner(
             KeyRing(os.environ, settings.key_file or settings.database.parent / "links.key"),
             makes_key=True,
@@ -85,6 +96,7 @@ class EmbeddedBackend:
         self.feed = Feed(self.archive)
         self.clock: Clock = HostClock()
         self.chance: Chance = HostChance()
+        self.hub: EventHub = Hub(TableListeners(tables), self.signals, self._send, self.clock)
         self._began_ms = self.clock.now_ms()
         flow = SqliteFlow(file)
         self._steering = EmbeddedSteering(settings.database, SqliteControls(file), flow, self.clock)
@@ -100,6 +112,12 @@ class EmbeddedBackend:
         """Close the connections that trying credentials made."""
         await self._http.aclose()
 
+    async def tell_lifecycle(self) -> None:
+        """Tell what happens to runs, if somebody is to be told, until cancelled."""
+        target = self._settings.lifecycle_events
+        if target:
+            await tell_lifecycle(target, self.archive, self._tables, self._http, late_ms=0)
+
     def observe(self, news: News) -> None:
         """A run has news that is committed."""
         self.feed.tell(news.execution_id)
@@ -111,6 +129,10 @@ class EmbeddedBackend:
     def compile(self, definition: Definition) -> Program:
         """Return the program of a definition."""
         return compile_source(definition.source, self.catalogue)
+
+    def schedule_in(self, definition: Definition) -> TriggerSettings | None:
+        """Return what starts runs of a definition by itself."""
+        return schedule_in(definition)
 
     async def start(
         self, definition: Definition, given: Any, execution_id: str, how: How = PLAIN
@@ -147,6 +169,10 @@ class EmbeddedBackend:
     async def cancel(self, run: Execution, reason: str) -> bool:
         """End a run as cancelled, and tell its running nodes."""
         return await self.steering.cancel(run, reason)
+
+    async def _send(self, token: Token, payloads: Sequence[Payload]) -> None:
+        if self._engine is not None:
+            await self._engine.send(token, payloads)
 
     async def send(self, run: Execution, token: Token, payloads: Sequence[Payload]) -> bool:
         """Send a token to a run."""
@@ -264,11 +290,13 @@ async def open_embedded_backend(
                 backend.steering, backend.flow, backend.archive, backend.clock, HostLog()
             )
             guarding = asyncio.create_task(warden.run())
+            following = asyncio.create_task(DocumentSchedules(backend).run(HostLog()))
+            telling = asyncio.create_task(backend.tell_lifecycle())
             try:
                 async with _forgetting(settings.database, keep_ms):
                     yield backend
             finally:
-                await cancel(firing, guarding)
+                await cancel(firing, guarding, following, telling)
         finally:
             if backend is not None:
                 await backend.aclose()

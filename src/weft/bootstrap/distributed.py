@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from weft import __version__
 from weft.adapters.access.credentials import TableCredentials
+from weft.adapters.access.gatherings import TableGatherings
 from weft.adapters.access.listeners import TableListeners
 from weft.adapters.access.signals import TableSignals
 from weft.adapters.host.clock import HostChance, HostClock
@@ -30,6 +31,7 @@ from weft.adapters.postgres.controls import PostgresControls
 from weft.adapters.postgres.opening import open_store
 from weft.adapters.postgres.store import PostgresStore
 from weft.adapters.postgres.tables import PostgresTables
+from weft.adapters.postgres.triggers import PostgresTriggers
 from weft.adapters.rabbitmq.bus import RabbitBus
 from weft.adapters.rabbitmq.shelf import open_shelf
 from weft.adapters.rabbitmq.topology import QueueType, Topology
@@ -57,6 +59,7 @@ from weft.ports.metrics import SLOTS
 from weft.ports.node import Catalogue
 from weft.runtime.activities import Activities
 from weft.runtime.admission import Admission
+from weft.runtime.event_triggers import EventTriggers
 from weft.runtime.explaining import Explanation
 from weft.runtime.family import Family
 from weft.runtime.holding import EARLY_ACK_S, LEASE_S
@@ -195,15 +198,21 @@ class Cluster:
         return Family(ClusterHome(self, self._catalogue))
 
     def hub(self) -> Hub:
-        """Return what hands events to runs on these services."""
+        """Return what takes the events that runs emit on these services."""
         sink = self.settings.events_sink
+        triggers = PostgresTriggers(self.store.pool, self.store.place)
         return Hub(
             TableListeners(self.tables),
             TableSignals(self.tables),
             self._send,
             HostClock(),
             HttpSink(self.http, sink) if sink else None,
+            EventTriggers(triggers, TableGatherings(self.tables), HostClock()),
         )
+
+    def hub_of_runs(self) -> Hub:
+        """Return what hands events from outside to runs on these services."""
+        return Hub(TableListeners(self.tables), TableSignals(self.tables), self._send, HostClock())
 
     async def _send(self, token: Token, payloads: Sequence[Payload]) -> None:
         for payload in payloads:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.adapters.access.credentials import TableCredentials
+from weft.adapters.access.gatherings import TableGatherings
 from weft.adapters.access.listeners import TableListeners
 from weft.adapters.access.signals import TableSignals
 from weft.adapters.embedded.history import SqliteHistory
 from weft.adapters.embedded.journal import SqliteJournal
 from weft.adapters.embedded.tables import SqliteTables
 from weft.adapters.embedded.threaded import Threaded
+from weft.adapters.embedded.triggers import SqliteTriggers
 from weft.adapters.host.clock import HostChance, HostClock
 from weft.adapters.host.commands import HostCommands
 from weft.adapters.host.http import HostHttp
@@ -35,6 +37,7 @@ from weft.ports.node import Catalogue
 from weft.ports.secrets import Secrets
 from weft.runtime.activities import Activities
 from weft.runtime.engine import Engine, Observe
+from weft.runtime.event_triggers import EventTriggers
 from weft.runtime.hub import HttpSink, Hub
 from weft.runtime.line_keeper import LineKeeper
 
@@ -68,6 +71,8 @@ class Settings:
     """Where every event that runs emit is posted; "": nowhere."""
     allowed: tuple[CommandKind, ...] = ()
     """What kinds of processes tasks may start."""
+    lifecycle_events: str = ""
+    """Where a server tells what happens to runs; "": nowhere."""
 
 
 def now_ms() -> int:
@@ -129,13 +134,14 @@ async def open_engine(
         return await engine.send(token, payloads)
 
     sink = HttpSink(http, settings.events_sink) if settings.events_sink else None
+    triggers = EventTriggers(SqliteTriggers(file), TableGatherings(tables), HostClock())
     activities = Activities(
         http=http,
         mail=HostMail(),
         log=log,
         secrets=_secrets(settings, tables),
         commands=HostCommands(settings.allowed),
-        hub=Hub(TableListeners(tables), TableSignals(tables), send, HostClock(), sink),
+        hub=Hub(TableListeners(tables), TableSignals(tables), send, HostClock(), sink, triggers),
         lines=LineKeeper(HostClock().now_ms),
         nursery=household.family,
     )

@@ -22,6 +22,7 @@ from weft.nodes.calls import calls
 from weft.nodes.catalogue import builtin
 from weft.ports.journal import Definition
 from weft.ports.node import Catalogue
+from weft.ports.triggers import Settings
 
 AnyProgram = GraphProgram | ServerlessProgram
 
@@ -73,6 +74,13 @@ def picture(source: bytes, file: str) -> Document:
     if is_serverless(source, file):
         return picture_of(_parse(source, file))
     return graph.parse(source, file=file)
+
+
+def schedule_in(definition: Definition) -> Settings | None:
+    """Return what starts runs of a definition by itself, as its document says."""
+    if b'"schedule"' not in definition.source or not is_serverless(definition.source):
+        return None
+    return serverless.parse(definition.source).schedule
 
 
 def read_definition(data: bytes, workflow_id: str) -> Definition:

@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from weft.adapters.access.gatherings import TableGatherings
 from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog
 from weft.adapters.host.signer import HostSigner
+from weft.adapters.postgres.archive import PostgresArchive
 from weft.adapters.postgres.listening import listen
 from weft.adapters.postgres.triggers import PostgresTriggers
 from weft.adapters.rabbitmq.health import inspect_broker
@@ -21,12 +23,20 @@ from weft.bootstrap.access import access_on
 from weft.bootstrap.cluster_home import ClusterHome
 from weft.bootstrap.distributed import Cluster
 from weft.bootstrap.documents import examine_document
+from weft.bootstrap.languages import schedule_in
+from weft.bootstrap.lifecycle import tell_lifecycle
 from weft.nodes.catalogue import builtin
+from weft.ports.gatherings import Gatherings
 from weft.ports.holding import Presence
+from weft.ports.hub import EventHub
+from weft.ports.journal import Definition
 from weft.ports.node import Catalogue
 from weft.ports.signer import Signer
-from weft.ports.triggers import Triggers
+from weft.ports.triggers import Settings, Triggers
 from weft.runtime.backend import Alarm, Aside, Backend, Examined, QueueState
+from weft.runtime.cancelling import together
+from weft.runtime.control import LATE_MS
+from weft.runtime.document_schedules import DocumentSchedules
 from weft.runtime.explaining import Explanation
 from weft.runtime.feed import Feed
 from weft.runtime.releasing import Held
@@ -44,6 +54,8 @@ class ClusterBackend(ClusterHome):
         self._cluster = cluster
         store = cluster.store
         self.triggers: Triggers = PostgresTriggers(store.pool, store.place)
+        self.gatherings: Gatherings = TableGatherings(cluster.tables)
+        self.hub: EventHub = cluster.hub_of_runs()
         self.access = access_on(
             cluster.tables, cluster.http, cluster.settings.key_file, makes_key=False
         )
@@ -55,6 +67,10 @@ class ClusterBackend(ClusterHome):
     async def examine(self, source: Any) -> Examined:
         """Look at a document."""
         return await asyncio.to_thread(examine_document, source, self.catalogue)
+
+    def schedule_in(self, definition: Definition) -> Settings | None:
+        """Return what starts runs of a definition by itself."""
+        return schedule_in(definition)
 
     async def explain(self, execution_id: str) -> Explanation | None:
         """Return what a run waits for."""
@@ -129,7 +145,14 @@ async def open_cluster_backend(
 
 async def fire_triggers(cluster: Cluster, *, catalogue: Catalogue = builtin) -> None:
     """Fire what is due on a cluster until cancelled; any number of processes may do it."""
-    await TriggerClock(ClusterBackend(cluster, catalogue), HostLog()).run()
+    backend, log = ClusterBackend(cluster, catalogue), HostLog()
+    await together(TriggerClock(backend, log).run(), DocumentSchedules(backend).run(log))
+
+
+async def tell_what_happens(cluster: Cluster, target: str) -> None:
+    """Tell a target of the lifecycle of runs on a cluster, until cancelled; one of many does it."""
+    archive = PostgresArchive(cluster.store.pool, cluster.store.place)
+    await tell_lifecycle(target, archive, cluster.tables, cluster.http, late_ms=LATE_MS)
 
 
 async def guard_runs(cluster: Cluster, *, catalogue: Catalogue = builtin) -> None:

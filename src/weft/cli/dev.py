@@ -70,6 +70,7 @@ _log_level = option(
 @options.key_file
 @options.allow
 @options.events_sink
+@options.lifecycle_events
 @_log_level
 def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **served: Any) -> int:
     """Serve the API and run workflows in this process, until Ctrl-C or SIGTERM.
@@ -77,11 +78,14 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
     Everything is in one file. Runs that were interrupted go on at once.
     """
     from weft.bootstrap import Settings, configure_log
+    from weft.bootstrap.lifecycle import check_sink
     from weft.cli.options import check_env_file
     from weft.cli.serving import new_loop
 
     listener, access = address_of(listen, token, audit_kept_ms)
     check_env_file(served["env_file"])
+    if served["lifecycle_events"]:
+        check_sink(served["lifecycle_events"])
     settings = Settings(
         served["database"],
         served["slots"],
@@ -90,6 +94,7 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
         served["key_file"],
         served["events_sink"],
         served["allowed"],
+        served["lifecycle_events"],
     )
     configure_log(level=log_level)
     with asyncio.Runner(loop_factory=new_loop) as runner:

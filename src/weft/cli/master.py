@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 @option("--listen", metavar="HOST:PORT", default=None, help="Serve the API here.")
 @token
 @keep_audit
+@options.lifecycle_events
 @options.key_file
 @cluster.process
 def master(
@@ -59,6 +60,7 @@ def master(
     listen: str | None,
     token: str | None,
     audit_kept_ms: int,
+    lifecycle_events: str,
     **given: Any,
 ) -> int:
     """Write what runs and their nodes came to into the store, until SIGTERM or Ctrl-C.
@@ -68,10 +70,14 @@ def master(
     fired once. With --listen it serves the API; each of them tells everything.
     """
 
+    from weft.bootstrap.lifecycle import check_sink
+
+    if lifecycle_events:
+        check_sink(lifecycle_events)
     served = None if listen is None else address_of(listen, token, audit_kept_ms)
 
     async def work(at: Cluster) -> None:
-        from weft.bootstrap.master import fire_triggers, guard_runs
+        from weft.bootstrap.master import fire_triggers, guard_runs, tell_what_happens
         from weft.runtime.cancelling import together
         from weft.runtime.reconciler import Patience
 
@@ -82,6 +88,8 @@ def master(
             fire_triggers(at),
             guard_runs(at),
         ]
+        if lifecycle_events:
+            works.append(tell_what_happens(at, lifecycle_events))
         if served is not None:
             works.append(_serve(at, *served))
         await together(*works)

@@ -107,6 +107,13 @@ allow = option(
     metavar="KIND,...",
     help="Let `run` tasks start processes here: shell, script, container.  [default: none]",
 )
+lifecycle_events = option(
+    "--lifecycle-events",
+    metavar="URL",
+    default="",
+    help="Post the lifecycle events of the Serverless Workflow DSL here, or add them to file:PATH."
+    "  [default: nowhere]",
+)
 events_sink = option(
     "--events-sink",
     metavar="URL",

@@ -11,6 +11,7 @@ from weft.bootstrap.languages import examine as examine_text
 from weft.errors import DefinitionError, InputError, Problem
 from weft.languages.graph.findings import find_place
 from weft.languages.graph.model import Document
+from weft.languages.serverless.program import ServerlessProgram
 from weft.ports.node import Catalogue
 
 
@@ -51,7 +52,26 @@ def open_source(file: Path, catalogue: Catalogue = builtin) -> Opened:
     document, problems = examine(file)
     if document is None or any(one.severity == "error" for one in problems):
         raise DefinitionError(problems, str(file))
-    return Opened(compile_source(read_text(file), catalogue, file=str(file)), problems)
+    program = compile_source(read_text(file), catalogue, file=str(file))
+    return Opened(program, (*problems, *_scheduled(program)))
+
+
+def _scheduled(program: AnyProgram) -> tuple[Problem, ...]:
+    """Return what the author of a document with a schedule should know: this is no server."""
+    if not isinstance(program, ServerlessProgram) or program.workflow.schedule is None:
+        return ()
+    line, column = find_place(program.workflow.places, "/schedule") or (None, None)
+    return (
+        Problem(
+            "SCHEDULE",
+            "it runs once, now: a schedule is kept by a server",
+            "publish it there: weft workflows push FILE",
+            "/schedule",
+            line,
+            column,
+            "warning",
+        ),
+    )
 
 
 def line_of(document: Document, node: str) -> int | None:

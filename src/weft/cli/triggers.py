@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from weft.api.client import AsyncEngine
     from weft.cli.tables import Cell
 
-_HEADINGS = ("trigger", "workflow", "kind", "when", "enabled", "next")
+_HEADINGS = ("trigger", "workflow", "kind", "when", "enabled", "next", "of")
 
 
 @click.group(
@@ -224,6 +224,7 @@ def _row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
         _when(settings),
         ("yes", "green") if one["enabled"] else ("no", "yellow"),
         moment(one["next_at"]),
+        "document" if one["of_document"] else "",
     )
 
 
@@ -239,6 +240,10 @@ def _when(settings: Mapping[str, Any]) -> str:
             return str(settings["path"])
         case "event":
             return str(settings["type"] or "any")
+        case "after":
+            return f"{seconds(settings['delay_ms'])} after the last run"
+        case "on":
+            return " ".join(settings["types"]) or "any"
         case _:
             return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.nodes.call_a2a import CallA2a
 from weft.nodes.call_asyncapi import CallAsyncapi
+from weft.nodes.call_authorize import Authorize
 from weft.nodes.call_events import EmitEvent, Subscribe
 from weft.nodes.call_grpc import CallGrpc
 from weft.nodes.call_http import CallHttp
@@ -17,6 +18,7 @@ def _calls() -> Catalogue:
     catalogue = Catalogue()
     catalogue.register("a2a")(CallA2a)
     catalogue.register("asyncapi")(CallAsyncapi)
+    catalogue.register("authorize")(Authorize)
     catalogue.register("emit")(EmitEvent)
     catalogue.register("grpc")(CallGrpc)
     catalogue.register("http")(CallHttp)

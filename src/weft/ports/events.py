@@ -20,6 +20,8 @@ from weft.kernel.outcome import NodeError
 
 EventType = Literal[
     "run.started",
+    "run.paused",
+    "run.resumed",
     "node.running",
     "node.waiting",
     "node.progress",
@@ -79,6 +81,21 @@ def started(at_ms: int) -> Event:
     return Event(type="run.started", at=to_iso(at_ms))
 
 
+def turned(at_ms: int, *, paused: bool) -> Event:
+    """Return the event that somebody has paused a run, or let it go on."""
+    return Event(type="run.paused" if paused else "run.resumed", at=to_iso(at_ms))
+
+
+def is_counted(status: NodeStatusMessage) -> bool:
+    """Return whether a status is one of a storm, of which only the number is told.
+
+    An item of a split is. A scope of the Serverless Workflow DSL, which is named by a JSON pointer,
+    is not: a document has as many of them as it says.
+    """
+    lineage = status.lineage_stack
+    return bool(lineage) and any(not one.split_node_id.startswith("/") for one in lineage)
+
+
 def ended(completion: CompletionMessage) -> Event:
     """Return the event that a run has ended."""
     return Event(
@@ -101,7 +118,7 @@ class Drafts:
 
     def see(self, status: NodeStatusMessage) -> None:
         """Take note of a status that the history has accepted, or that only tells of progress."""
-        if status.lineage_stack:
+        if is_counted(status):
             self._count(status)
             return
         event = _event(status)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from weft.kernel.messages import CompletionMessage, NodeStatusMessage
+from weft.ports.events import Event
 from weft.ports.journal import Definition, Execution, NodeRun
 
 
@@ -18,6 +19,14 @@ class Silence(NamedTuple):
 
     execution: Execution
     heard_ms: int
+
+
+class EventLog(Protocol):
+    """Keeps what happened in runs, where a ledger does that."""
+
+    async def tell(self, execution_id: str, event: Event) -> None:
+        """Write what happened to a run that has not ended into its log of events."""
+        ...
 
 
 class Store(Protocol):

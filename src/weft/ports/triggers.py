@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
-Kind = Literal["manual", "webhook", "cron", "interval", "event"]
+Kind = Literal["manual", "webhook", "cron", "interval", "event", "after", "on"]
 Overlap = Literal["skip", "queue", "allow", "cancel"]
 """What a time that comes does when the run before it has not ended."""
 Misfire = Literal["skip", "once", "all"]
@@ -44,6 +44,8 @@ class Cron(msgspec.Struct, frozen=True, kw_only=True, tag="cron", tag_field="kin
     grace_ms: int = 60_000
     """A time that comes later than this was missed."""
     input: Any = None
+    of_document: bool = False
+    """Whether the workflow's own document asks for it. Such runs get the input as it is."""
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, tag="interval", tag_field="kind"):
@@ -56,6 +58,16 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, tag="interval", tag_fi
     most_missed: int = 10
     grace_ms: int = 60_000
     input: Any = None
+    of_document: bool = False
+
+
+class After(msgspec.Struct, frozen=True, kw_only=True, tag="after", tag_field="kind"):
+    """Fires a while after the run that it started last has ended. Only documents ask for it."""
+
+    kind: ClassVar[Kind] = "after"
+    delay_ms: int
+    input: Any = None
+    of_document: bool = True
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True, tag="webhook", tag_field="kind"):
@@ -85,8 +97,21 @@ class Events(msgspec.Struct, frozen=True, kw_only=True, tag="event", tag_field="
     """A jq expression on the event; it fires unless that is false or null."""
 
 
+class On(msgspec.Struct, frozen=True, kw_only=True, tag="on", tag_field="kind"):
+    """Fires for CloudEvents, or for several that belong together. Only documents ask for it."""
+
+    kind: ClassVar[Kind] = "on"
+    strategy: Any
+    """`schedule.on` of a document of the Serverless Workflow DSL."""
+    types: tuple[str, ...] = ()
+    """The types of events that it can look for; none: any."""
+    loose: bool = False
+    """Whether any text of it that is jq is an expression."""
+    of_document: bool = True
+
+
 Schedule = Cron | Interval
-Settings = Manual | Cron | Interval | Webhook | Events
+Settings = Manual | Cron | Interval | After | Webhook | Events | On
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,8 +137,21 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
                 return path
             case Events(type=kind) if not kind.endswith("*"):
                 return kind
+            case On(types=(kind,)):
+                return kind
             case _:
                 return ""
+
+    @property
+    def owned(self) -> bool:
+        """Return whether the document of its workflow made it, and changes it."""
+        match self.settings:
+            case Cron(of_document=owned) | Interval(of_document=owned):
+                return owned
+            case After() | On():
+                return True
+            case _:
+                return False
 
 
 class Firing(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,5 +284,8 @@ class Triggers(Protocol):
         ...
 
     async def drop_firings(self, before_ms: int) -> None:
-        """Forget firings that were noted before a moment and are decided."""
+        """Forget firings that were noted before a moment and are decided.
+
+        Those stay whose runs may still go on and hold up the next.
+        """
         ...

@@ -13,12 +13,14 @@ from weft.kernel.messages import Token
 from weft.kernel.program import Program
 from weft.ports.archive import Archive
 from weft.ports.clock import Chance, Clock
+from weft.ports.gatherings import Gatherings
 from weft.ports.holding import Presence
+from weft.ports.hub import EventHub
 from weft.ports.journal import Definition, Execution
 from weft.ports.node import Catalogue
 from weft.ports.signals import Links, SignalLog
 from weft.ports.signer import Signer
-from weft.ports.triggers import Triggers
+from weft.ports.triggers import Settings, Triggers
 from weft.ports.workflows import Registry
 from weft.runtime.access import AccessPorts
 from weft.runtime.explaining import Explanation
@@ -68,6 +70,9 @@ class Backend(Protocol):
     archive: Archive
     registry: Registry
     triggers: Triggers
+    gatherings: Gatherings
+    hub: EventHub
+    """Hands events from outside to runs that listen to them."""
     access: AccessPorts
     signals: SignalLog
     links: Links
@@ -84,6 +89,10 @@ class Backend(Protocol):
 
     def compile(self, definition: Definition) -> Program:
         """Return the program of a definition; DefinitionError when it can no longer run."""
+        ...
+
+    def schedule_in(self, definition: Definition) -> Settings | None:
+        """Return what starts runs of a definition by itself, as its document says."""
         ...
 
     async def start(

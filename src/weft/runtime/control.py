@@ -15,10 +15,11 @@ from weft.ports.clock import Clock
 from weft.ports.controls import Controls
 from weft.ports.coordinator import Coordinator
 from weft.ports.endings import Endings
+from weft.ports.events import turned
 from weft.ports.flow import Flow
 from weft.ports.inspection import Barrier, Inspector
 from weft.ports.journal import Execution, NodeRun
-from weft.ports.store import Store
+from weft.ports.store import EventLog, Store
 from weft.ports.timers import Timers
 from weft.runtime.queues import COMPLETION
 from weft.runtime.reporting import cancelled, expired
@@ -45,7 +46,9 @@ class Helmsman:
         controls: Controls,
         flow: Flow,
         clock: Clock,
+        events: EventLog,
     ) -> None:
+        self._events = events
         self._bus = bus
         self._coordinator = coordinator
         self._timers = timers
@@ -88,17 +91,28 @@ class Helmsman:
 
     async def pause(self, run: Execution) -> bool:
         """Let no node of a run begin any more. False: it has ended."""
+        before = await self.controls.control(run.execution_id)
         await self.controls.pause(run.execution_id, self._clock.now_ms())
-        return await self._coordinator.answer(await self._state(run), Pause(on=True))
+        if not await self._coordinator.answer(await self._state(run), Pause(on=True)):
+            return False
+        if before.paused_ms is None:
+            await self._tell(run, paused=True)
+        return True
 
     async def resume(self, run: Execution) -> bool:
         """Let a run go on: what was parked is sent. False: it has ended."""
+        before = await self.controls.control(run.execution_id)
         await self.controls.pause(run.execution_id, None)
         state = await self._state(run)
         if not await self._coordinator.answer(state, Pause(on=False)):
             return False
         await self._timers.unpark(state, self._clock.now_ms())
+        if before.paused_ms is not None:
+            await self._tell(run, paused=False)
         return True
+
+    async def _tell(self, run: Execution, *, paused: bool) -> None:
+        await self._events.tell(run.execution_id, turned(self._clock.now_ms(), paused=paused))
 
     async def adjust(self, run: Execution, change: Change) -> int:
         """Change the runs of a split that still wait for items, and say how many there are."""

@@ -146,14 +146,14 @@ def scheduled(
 ) -> Firing:
     """Return the firing for a time of a schedule: one for each time, whatever causes it."""
     schedule = schedule_of(trigger)
-    given = given_of(trigger, cause, due_ms, schedule.input)
+    given = schedule.input if trigger.owned else given_of(trigger, cause, due_ms, schedule.input)
     return firing_of(
         trigger, cause, str(due_ms), due_ms, now_ms, given, overlap=overlap or schedule.overlap
     )
 
 
 def given_of(trigger: Trigger, cause: Cause, due_ms: int, given: Any) -> dict[str, Any]:
-    """Return what `$trigger` is in the run of a schedule."""
+    """Return what `$trigger` is in the run of a schedule that no document asked for."""
     return {
         "trigger_id": trigger.trigger_id,
         "kind": trigger.settings.kind,

@@ -1,4 +1,5 @@
-"""The hub of events: what is published becomes a signal to every run that listens to it.
+"""The hub of events: what is published becomes a signal to every run that listens to it, and fires
+the triggers that look for it.
 
 Each signal is noted before it is sent, like every other, and has an id that follows from the event.
 So an event may be published again by whoever died half-way, and still comes once to each listen.
@@ -22,6 +23,7 @@ from weft.ports.clock import Clock
 from weft.ports.hub import EventHub, Listeners, Subscription
 from weft.ports.outside import Http, HttpRequest, OutsideError
 from weft.ports.signals import KeptSignal, SignalLog
+from weft.runtime.event_triggers import EventTriggers
 
 SENDER = "event"
 SINK_TIMEOUT_S = 10.0
@@ -40,12 +42,15 @@ class Hub:
         send: Send,
         clock: Clock,
         sink: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None,
+        triggers: EventTriggers | None = None,
     ) -> None:
+        """`triggers` are fired by what is published; `sink` gets it as well."""
         self._listeners = listeners
         self._signals = signals
         self._send = send
         self._clock = clock
         self._sink = sink
+        self._triggers = triggers
 
     async def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
         """Keep what is published from now on for a run."""
@@ -55,7 +60,7 @@ class Hub:
             raise OutsideError(str(problem), "EVENT_STORE") from None
 
     async def publish(self, event: Mapping[str, Any]) -> None:
-        """Publish an event to every run that listens, and to the sink."""
+        """Publish an event to every run that listens, to triggers, and to the sink."""
         try:
             value = encode(event)
         except MessageError as problem:
@@ -79,6 +84,8 @@ class Hub:
                     )
                     await self._signals.keep(kept)
                     await self._send(token, payloads)
+            if self._triggers is not None:
+                await self._triggers.take(dict(event))
         except (StorageError, BusError) as problem:
             raise OutsideError(str(problem), "EVENT_STORE") from None
         if self._sink is not None:

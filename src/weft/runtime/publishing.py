@@ -16,6 +16,7 @@ from weft.ports.journal import Definition
 from weft.ports.workflows import Version, Workflow
 from weft.runtime import auditing
 from weft.runtime.backend import Backend
+from weft.runtime.document_schedules import DocumentSchedules
 from weft.runtime.refusals import ConflictError, NotThereError, StaleError
 
 
@@ -24,6 +25,7 @@ class Publishing:
 
     def __init__(self, backend: Backend) -> None:
         self._at = backend
+        self._schedules = DocumentSchedules(backend)
 
     async def read(self, source: Any) -> Definition:
         """Return the definition in a document; DefinitionError lists every problem."""
@@ -55,6 +57,7 @@ class Publishing:
                 "WORKFLOW_EXISTS",
             )
         auditing.note(f"workflow {workflow.workflow_id}", None, workflow)
+        await self._schedules.follow(workflow)
         return workflow
 
     async def add_version(
@@ -156,6 +159,7 @@ class Publishing:
     async def _change(self, before: Workflow, **changes: Any) -> Workflow:
         """Save the changes; when there are none, the workflow stays at its revision."""
         if all(getattr(before, name) == value for name, value in changes.items()):
+            await self._schedules.follow(before)
             return before
         after = self._next(before, **changes)
         await self._save(after, before=before)
@@ -172,6 +176,7 @@ class Publishing:
         if not await self._at.registry.save(after, version, definition):
             raise _stale(after.workflow_id, after.revision - 1, None)
         auditing.note(f"workflow {after.workflow_id}", before, after)
+        await self._schedules.follow(after)
 
 
 def _version(workflow: Workflow, definition: Definition, note: str) -> Version:

@@ -21,11 +21,10 @@ from itertools import chain, count
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
-from cronsim import CronSim, CronSimError
-
 from weft.errors import InputError
+from weft.kernel.cron import complaint, walk, written_out
 from weft.kernel.moment import EPOCH
-from weft.ports.triggers import Cron, Schedule
+from weft.ports.triggers import After, Cron, Interval, Schedule, Settings
 
 WIDEST_SHIFT = timedelta(hours=3)
 """No clock is put back by more than this."""
@@ -33,15 +32,6 @@ HORIZON_MS = 7 * 24 * 60 * 60 * 1000
 """Times that were missed longer ago are not even counted, except the first."""
 FARTHEST_MS = 32_503_680_000_000  # the year 3000
 _MINUTE = timedelta(minutes=1)
-_NAMES = {
-    "@hourly": "0 * * * *",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *",
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-}
 
 
 class Plan(NamedTuple):
@@ -93,24 +83,27 @@ def first_after(schedule: Schedule, anchor_ms: int, after_ms: int) -> int | None
     return next(moments(schedule, anchor_ms, after_ms), None)
 
 
+def first_due(settings: Settings, anchor_ms: int, now_ms: int) -> int | None:
+    """Return when a trigger is due for the first time from now on; None: it has no times."""
+    match settings:
+        case Cron() | Interval():
+            return first_after(settings, anchor_ms, now_ms)
+        case After(delay_ms=delay_ms):
+            return now_ms + delay_ms
+        case _:
+            return None
+
+
 def check_schedule(schedule: Schedule, now_ms: int) -> None:
     """Raise InputError for a schedule that cannot be read or never comes."""
     if not isinstance(schedule, Cron):
         return
     zone_of(schedule.time_zone)
-    try:
-        _simulated(schedule.expression, datetime(2000, 1, 1, tzinfo=UTC))
-    except CronSimError as problem:
-        raise InputError(
-            f"{schedule.expression!r} is no cron expression ({_said(problem)}): write five fields,"
-            " minute hour day month weekday, such as 30 9 * * 1-5"
-        ) from None
+    wrong = complaint(schedule.expression)
+    if wrong:
+        raise InputError(wrong)
     if first_after(schedule, now_ms, now_ms) is None:
         raise InputError(f"{schedule.expression!r} never comes: there is no such day")
-
-
-def _said(problem: CronSimError) -> str:
-    return str(problem).lower()
 
 
 @lru_cache(maxsize=1)
@@ -127,15 +120,8 @@ def zone_of(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
-def _simulated(expression: str, after: datetime) -> CronSim:
-    text = _NAMES.get(expression.strip().lower(), expression)
-    if len(text.split()) != 5:
-        raise CronSimError("not five fields")
-    return CronSim(text, after)
-
-
 def _names_its_times(expression: str) -> bool:
-    minute, hour = _NAMES.get(expression.strip().lower(), expression).split()[:2]
+    minute, hour = written_out(expression).split()[:2]
     return not minute.startswith("*") and not hour.startswith("*")
 
 
@@ -169,7 +155,7 @@ def _cron(schedule: Cron, after_ms: int) -> Iterator[int]:
 
 
 def _walls(expression: str, begin: datetime) -> Iterator[datetime]:
-    times = _simulated(expression, begin)
+    times = walk(expression, begin)
     while True:
         try:
             yield next(times)

@@ -11,9 +11,10 @@ from weft.kernel.messages import check_identifier
 from weft.ports.triggers import Cron, Events, Interval, Settings, Trigger, Webhook
 from weft.runtime.backend import Backend
 from weft.runtime.cloud_events import check_wanted
+from weft.runtime.document_schedules import PREFIX
 from weft.runtime.publishing import Publishing
 from weft.runtime.refusals import ConflictError, NotThereError, StaleError
-from weft.runtime.schedules import check_schedule, first_after
+from weft.runtime.schedules import check_schedule, first_due
 from weft.runtime.signing import key_of, secret_of
 
 
@@ -45,6 +46,10 @@ class TriggerChanges:
         now_ms, chance = self._at.clock.now_ms(), self._at.chance
         name = trigger_id or f"trg_{chance.publish_id()}"
         check_identifier("trigger_id", name)
+        if name.startswith(PREFIX):
+            raise InputError(
+                f"trigger_id: names that begin with {PREFIX} are for the schedules of documents"
+            )
         settings = self._completed(settings)
         self._check(settings, now_ms)
         secret = self._secret(settings, secret)
@@ -55,7 +60,7 @@ class TriggerChanges:
             enabled=enabled,
             settings=settings,
             secrets=(secret,) if secret else (),
-            next_due_ms=_due(settings, now_ms, now_ms) if enabled else None,
+            next_due_ms=first_due(settings, now_ms, now_ms) if enabled else None,
             created_ms=now_ms,
             changed_ms=now_ms,
         )
@@ -69,6 +74,7 @@ class TriggerChanges:
     ) -> Made:
         """Give a trigger other settings of the same kind; a schedule begins again from now."""
         before = await self._current(trigger_id, expected)
+        _check_free(before)
         if before.settings.kind != settings.kind:
             raise ConflictError(
                 f"trigger {trigger_id} is of kind {before.settings.kind} and stays so:"
@@ -104,6 +110,7 @@ class TriggerChanges:
     async def remove(self, trigger_id: str, expected: int | None) -> None:
         """Remove a trigger, and what is known of its firings. Its runs go on."""
         before = await self._current(trigger_id, expected)
+        _check_free(before)
         if not await self._at.triggers.remove(trigger_id, before.revision):
             raise _stale(trigger_id)
 
@@ -126,7 +133,7 @@ class TriggerChanges:
             before, revision=before.revision + 1, changed_ms=now_ms, **changes
         )
         if "settings" in changes or "enabled" in changes:
-            due = _due(after.settings, after.created_ms, now_ms) if after.enabled else None
+            due = first_due(after.settings, after.created_ms, now_ms) if after.enabled else None
             after = msgspec.structs.replace(after, next_due_ms=due)
         if not await self._at.triggers.save(after):
             await self._check_path(after)
@@ -177,10 +184,15 @@ class TriggerChanges:
         return secret_of(bytes.fromhex("".join(self._at.chance.publish_id() for _ in range(3))))
 
 
-def _due(settings: Settings, anchor_ms: int, now_ms: int) -> int | None:
-    if isinstance(settings, Cron | Interval):
-        return first_after(settings, anchor_ms, now_ms)
-    return None
+def _check_free(trigger: Trigger) -> None:
+    """Refuse to change what the next version of a document would change back."""
+    if trigger.owned:
+        raise ConflictError(
+            f"trigger {trigger.trigger_id} is the schedule of the document of"
+            f" {trigger.workflow_id}: publish a version with another schedule, or disable the"
+            " trigger or the workflow",
+            "TRIGGER_OF_DOCUMENT",
+        )
 
 
 def _stale(trigger_id: str) -> StaleError:

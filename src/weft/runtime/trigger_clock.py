@@ -13,7 +13,7 @@ import msgspec
 from weft.errors import InputError
 from weft.kernel.moment import to_iso
 from weft.ports.outside import Log
-from weft.ports.triggers import Firing, Trigger
+from weft.ports.triggers import After, Firing, Trigger
 from weft.runtime.backend import Backend
 from weft.runtime.firing import OUTAGES, Firer, firing_of, schedule_of, scheduled
 from weft.runtime.schedules import Plan, plan
@@ -27,8 +27,10 @@ LATE_MS = 5_000
 """A firing that should have started so long ago was left by somebody."""
 KEPT_MS = 7 * 24 * 60 * 60 * 1000
 """How long firings are kept, and with them the ids of messages."""
+DAY_MS = 24 * 60 * 60 * 1000
 CLEANING_MS = 60 * 60 * 1000
 PAGE = 100
+NEWEST = (2**62, "")
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 500, 30_000
 
 
@@ -72,6 +74,7 @@ class TriggerClock:
         if now_ms >= self._next_cleaning_ms:
             self._next_cleaning_ms = now_ms + CLEANING_MS
             await triggers.drop_firings(now_ms - KEPT_MS)
+            await self._at.gatherings.drop_events(now_ms - KEPT_MS)
         look_ms = now_ms + (SOON_MS if waits else LOOK_MS)
         next_ms = await triggers.next_due()
         return look_ms if next_ms is None else min(look_ms, max(now_ms, next_ms))
@@ -79,6 +82,8 @@ class TriggerClock:
     async def _advance(self, trigger: Trigger, now_ms: int) -> bool:
         """Note what is due of a schedule, and move it on; False: another master did."""
         due_ms = trigger.next_due_ms or now_ms
+        if isinstance(trigger.settings, After):
+            return await self._rest(trigger, trigger.settings, due_ms, now_ms)
         try:
             schedule = schedule_of(trigger)
             to_do = plan(schedule, trigger.created_ms, due_ms, now_ms)
@@ -90,6 +95,33 @@ class TriggerClock:
         if to_do.missed:
             firings.append(_missed(trigger, to_do.missed, due_ms, now_ms))
         return await self._at.triggers.advance(trigger, to_do.next_due, firings)
+
+    async def _rest(self, trigger: Trigger, after: After, due_ms: int, now_ms: int) -> bool:
+        """Fire if the run before ended long enough ago; otherwise look again when it can have.
+
+        A run that goes on now cannot make the next one due sooner than after the whole delay.
+        """
+        # A firing may be forgotten long before a long delay is over: its end is noted by then.
+        pause_ms = min(max(after.delay_ms, SOON_MS), DAY_MS)
+        last = await self._at.triggers.firings(trigger.trigger_id, before=NEWEST, limit=1)
+        ended_ms = await self._ended(last[0]) if last else due_ms - after.delay_ms
+        if ended_ms is None:
+            return await self._at.triggers.advance(trigger, now_ms + pause_ms, ())
+        if ended_ms + after.delay_ms > now_ms:
+            return await self._at.triggers.advance(trigger, ended_ms + after.delay_ms, ())
+        firing = firing_of(
+            trigger, "schedule", str(due_ms), due_ms, now_ms, after.input, overlap="queue"
+        )
+        return await self._at.triggers.advance(trigger, now_ms + pause_ms, [firing])
+
+    async def _ended(self, firing: Firing) -> int | None:
+        """Return when the run of a firing ended; None: it may still go on."""
+        if firing.state in ("skipped", "refused"):
+            return firing.at_ms
+        if firing.state in ("waiting", "starting"):
+            return None
+        run = await self._at.archive.run(firing.execution_id)
+        return firing.at_ms if run is None else run.ended_ms
 
     async def _settle_all(self) -> bool:
         """Decide about every firing that waits; True when one still does."""

@@ -44,7 +44,7 @@ from weft.kernel.messages import (
 from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError, Outcome
 from weft.kernel.program import Activity
-from weft.ports.events import Drafts, ended, numbered, started
+from weft.ports.events import Drafts, ended, numbered, started, turned
 from weft.ports.journal import Batch, Execution, Journal, Quarantined
 from weft.ports.ledger import node_run_of
 from weft.runtime.handling import Nothing, consider, perform, sound
@@ -289,7 +289,12 @@ class Turns:
     def ask(self, run: Run, effect: Asks[R]) -> R:
         """Answer a question about a run from outside; what it changes is in the next commit."""
         self.turn.touched[run.execution_id] = run
-        return run.coordination.answer(effect)
+        before = run.coordination.paused
+        answer = run.coordination.answer(effect)
+        after = run.coordination.paused
+        if before != after and run.execution_id in self._logs:
+            self.turn.events.add(run.execution_id, turned(self._now(), paused=after))
+        return answer
 
     # -- effects -------------------------------------------------------------------------------
 

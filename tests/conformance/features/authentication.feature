@@ -517,3 +517,92 @@ Feature: authentication policies
       """
     When the workflow is executed
     Then the workflow should be refused at /use/authentications/mine/oauth2 because: authority
+
+  Scenario: the arguments of a call may pass on what it shows
+    Given a workflow with body:
+      """
+      use: {secrets: [keys], authentications: {mine: {basic: {use: keys}}}}
+      do:
+        - get:
+            call: http
+            with:
+              method: post
+              endpoint: {uri: "http://shop/orders", authentication: {use: mine}}
+              headers: {x-forwarded-scheme: "${ $authorization.scheme }"}
+              body: {pass: "${ $authorization.parameter }"}
+              output: response
+      """
+    And the secret "keys" is:
+      """
+      {username: ada, password: sesame-open-now}
+      """
+    And POST http://shop/orders answers:
+      """
+      {body: {got: YWRhOnNlc2FtZS1vcGVuLW5vdw==}}
+      """
+    When the workflow is executed
+    Then the workflow should complete with output containing:
+      """
+      {content: {got: "[redacted]"}}
+      """
+    And the last request should be:
+      """
+      headers: {authorization: Basic YWRhOnNlc2FtZS1vcGVuLW5vdw==, x-forwarded-scheme: Basic}
+      body: '{"pass":"YWRhOnNlc2FtZS1vcGVuLW5vdw=="}'
+      """
+    And "YWRhOnNlc2FtZS1vcGVuLW5vdw" should be written nowhere
+
+  Scenario: a token that was fetched is shown to the call and to nobody else
+    Given a workflow with body:
+      """
+      do:
+        - get:
+            call: http
+            with:
+              method: get
+              endpoint:
+                uri: "http://shop/orders"
+                authentication: {oauth2: {authority: "http://id", grant: client_credentials, client: {id: app, secret: abcd}}}
+              headers: {x-token: "${ $authorization.parameter }"}
+              output: response
+            output: {as: "{sent: .request.headers[\"x-token\"], scheme: $authorization.scheme, shown: $authorization.parameter}"}
+            export: {as: $authorization}
+      """
+    And POST http://id/oauth2/token answers:
+      """
+      {body: {access_token: a-token-for-the-call, token_type: Bearer, expires_in: 3600}}
+      """
+    And GET http://shop/orders answers:
+      """
+      {body: {fine: true}}
+      """
+    When the workflow is executed
+    Then the workflow should complete with output:
+      """
+      {sent: "[redacted]", scheme: Bearer, shown: "[redacted]"}
+      """
+    And the exported context should be:
+      """
+      {scheme: Bearer, parameter: "[redacted]"}
+      """
+    And the last request should be:
+      """
+      {headers: {x-token: a-token-for-the-call, authorization: Bearer a-token-for-the-call}}
+      """
+    And "a-token-for-the-call" should be written nowhere
+
+  Scenario: what digest will show is not known before
+    Given a workflow with tasks:
+      """
+      - get: {call: http, with: {method: get, endpoint: {uri: "http://digest", authentication: {digest: {username: a, password: b}}}, body: "${ $authorization.scheme }"}}
+      """
+    When the workflow is executed
+    Then the workflow should be refused at /do/0/get/with because: before the challenge
+
+  Scenario: a policy cannot be made of itself
+    Given a workflow with tasks:
+      """
+      - get: {call: http, with: {method: get, endpoint: {uri: "http://shop", authentication: {bearer: {token: "${ $authorization.parameter }"}}}}}
+      """
+    When the workflow is executed
+    Then the workflow should be refused at /do/0/get/with/endpoint/authentication/token because: $authorization

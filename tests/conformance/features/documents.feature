@@ -52,19 +52,6 @@ Feature: documents
       | dsl: 1.0, namespace: a, name: b, version: '1.0.0'       | /document/dsl       | in quotes            |
       | dsl: '1.0.3', namespace: a, name: b, version: '1.0.0', nmae: c | /document/nmae | did you mean "name" |
 
-  Scenario Outline: what is known of the language and cannot run yet is refused by name
-    Given a workflow with body:
-      """
-      <part>
-      do: [{a: {set: {n: 1}}}]
-      """
-    When the workflow is executed
-    Then the workflow should be refused at <at> because: not supported yet
-
-    Examples:
-      | part                          | at              |
-      | schedule: {every: PT1M}       | /schedule       |
-
   Scenario: an unknown property of the workflow is refused
     Given a workflow with body:
       """

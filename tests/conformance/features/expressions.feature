@@ -236,6 +236,10 @@ Feature: expressions
       | timeout: {after: PT1H}         | input: {from: $input}         | /do/0/one/input/from |
       | timeout: {after: PT1H}         | input: {from: $output}        | /do/0/one/input/from |
       | timeout: {after: PT1H}         | output: {as: $output}         | /do/0/one/output/as |
+      | timeout: {after: PT1H}         | if: $authorization            | /do/0/one/if |
+      | timeout: {after: PT1H}         | input: {from: $authorization} | /do/0/one/input/from |
+      | output: {as: $authorization}   | then: end                     | /output/as |
+      | input: {from: $authorization}  | then: end                     | /input/from |
 
   Scenario Outline: and there where it says
     Given a workflow with body:
@@ -255,14 +259,19 @@ Feature: expressions
       | timeout: {after: PT1H}                      | input: {from: "[$context, $task, $workflow, $runtime]"}   |
       | timeout: {after: PT1H}                      | output: {as: "[$context, $input, $task, $workflow]"}      |
       | timeout: {after: PT1H}                      | export: {as: "[$context, $input, $output, $task]"}        |
+      | timeout: {after: PT1H}                      | output: {as: "[$authorization]"}                          |
+      | timeout: {after: PT1H}                      | export: {as: "[$authorization]"}                          |
 
-  Scenario: $authorization is refused by name
+  Scenario: $authorization is nothing where nobody calls
     Given a workflow with tasks:
       """
-      - one: {set: {a: "${ $authorization.scheme }"}}
+      - one: {set: {a: "${ $authorization }"}}
       """
     When the workflow is executed
-    Then the workflow should be refused at /do/0/one/set/a because: not supported yet
+    Then the workflow should complete with output:
+      """
+      {a: null}
+      """
 
   Scenario: a secret may not become data
     Given a workflow with body:

@@ -136,6 +136,10 @@ def _extend(db: sqlite3.Connection) -> None:
         _apply(db, "streams.sql")
     if "listener" not in tables:
         _apply(db, "listeners.sql")
+    if "gathered_event" not in tables:
+        _apply(db, "gatherings.sql")
+    if "outlet" not in tables:
+        _apply(db, "outlets.sql")
 
 
 def _apply(db: sqlite3.Connection, name: str) -> None:

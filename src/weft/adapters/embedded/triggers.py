@@ -37,7 +37,7 @@ ORDER BY trigger_id LIMIT ?4
 """
 _LISTENING = """
 SELECT * FROM run_trigger
-WHERE kind = 'event' AND topic IN (?, '') AND enabled AND trigger_id > ?
+WHERE kind IN ('event', 'on') AND topic IN (?, '') AND enabled AND trigger_id > ?
 ORDER BY trigger_id LIMIT ?
 """
 _DUE = "SELECT * FROM run_trigger WHERE next_due_ms <= ? ORDER BY next_due_ms LIMIT ?"
@@ -77,7 +77,12 @@ _FIRINGS = """
 SELECT trigger_id, key, cause, due_ms, at_ms, execution_id, state, overlap, note, NULL FROM firing
 WHERE trigger_id = ?1 AND (at_ms, key) < (?2, ?3) ORDER BY at_ms DESC, key DESC LIMIT ?4
 """
-_DROP = "DELETE FROM firing WHERE at_ms < ? AND state NOT IN ('waiting', 'starting')"
+_DROP = """
+DELETE FROM firing WHERE at_ms < ? AND state NOT IN ('waiting', 'starting')
+  AND NOT (state = 'started' AND overlap <> 'allow' AND EXISTS (
+    SELECT 1 FROM execution
+    WHERE execution.execution_id = firing.execution_id AND execution.status = 'running'))
+"""
 
 
 class SqliteTriggers:
@@ -227,7 +232,7 @@ class SqliteTriggers:
         return [_firing(row) for row in await self._rows(_FIRINGS, trigger_id, *before, limit)]
 
     async def drop_firings(self, before_ms: int) -> None:
-        """Forget firings that were noted before a moment and are decided."""
+        """Forget firings that were noted before a moment, are decided and hold up no other."""
         await self._rows(_DROP, before_ms)
 
     async def _triggers(self, statement: str, *values: Any) -> list[Trigger]:

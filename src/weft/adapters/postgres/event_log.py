@@ -19,6 +19,7 @@ from weft.ports.events import (
     StoredEvent,
     Visit,
     drafts_of,
+    is_counted,
     is_passing,
     numbered,
     started,
@@ -74,7 +75,7 @@ async def append_batch(
     """Append what a fold adds to the logs of its runs."""
     recorded = {Visit(one.execution_id, one.token_id, one.node_id) for one in entries.node_runs}
     asked = {
-        visit_of(one) for one in statuses if is_passing(one) and not one.lineage_stack
+        visit_of(one) for one in statuses if is_passing(one) and not is_counted(one)
     } - recorded
     stale = recorded - fresh
     if asked:

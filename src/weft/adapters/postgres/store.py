@@ -17,12 +17,13 @@ from weft.adapters.postgres.rows import (
 from weft.errors import StorageError
 from weft.kernel.context import Payload, Ref
 from weft.kernel.messages import CompletionMessage, NodeStatusMessage
-from weft.ports.events import Visit
+from weft.ports.events import Event, Visit
 from weft.ports.journal import Definition, Execution, NodeRun
 from weft.ports.ledger import check_request, entries_of
 from weft.ports.payloads import Payloads
 from weft.ports.store import Silence, Store
 
+_LOCK = "SELECT status = 'running' FROM execution WHERE execution_id = $1 FOR UPDATE"
 PRUNED_AT_ONCE = 200
 """Runs in one transaction of `prune`: locks stay few, and an interruption loses little."""
 
@@ -91,6 +92,12 @@ class PostgresStore(Pooled):
                 ]
                 ended_now = {row[0] for row in await db.fetch(statements.END, *columns(ends))}
             await event_log.append_batch(db, statuses, completions, entries, fresh, ended_now)
+
+    async def tell(self, execution_id: str, event: Event) -> None:
+        """Write what happened to a run that has not ended into its log of events."""
+        async with self.connection() as db, db.transaction():
+            if await db.fetchval(_LOCK, execution_id):
+                await event_log.append(db, {execution_id: [event]})
 
     async def execution(self, execution_id: str) -> Execution | None:
         """Return one run."""

@@ -43,7 +43,7 @@ ORDER BY trigger_id LIMIT $4
 """
 _LISTENING = """
 SELECT * FROM run_trigger
-WHERE kind = 'event' AND topic IN ($1, '') AND enabled AND trigger_id > $2
+WHERE kind IN ('event', 'on') AND topic IN ($1, '') AND enabled AND trigger_id > $2
 ORDER BY trigger_id LIMIT $3
 """
 _DUE = "SELECT * FROM run_trigger WHERE next_due_ms <= $1 ORDER BY next_due_ms LIMIT $2"
@@ -89,7 +89,12 @@ _FIRINGS = """
 SELECT trigger_id, key, cause, due_ms, at_ms, execution_id, state, overlap, note FROM firing
 WHERE trigger_id = $1 AND (at_ms, key) < ($2, $3) ORDER BY at_ms DESC, key DESC LIMIT $4
 """
-_DROP = "DELETE FROM firing WHERE at_ms < $1 AND state NOT IN ('waiting', 'starting')"
+_DROP = """
+DELETE FROM firing WHERE at_ms < $1 AND state NOT IN ('waiting', 'starting')
+  AND NOT (state = 'started' AND overlap <> 'allow' AND EXISTS (
+    SELECT FROM execution
+    WHERE execution.execution_id = firing.execution_id AND execution.status = 'running'))
+"""
 
 
 class PostgresTriggers(Pooled):
@@ -221,7 +226,7 @@ class PostgresTriggers(Pooled):
         return [Firing(**row) for row in rows]
 
     async def drop_firings(self, before_ms: int) -> None:
-        """Forget firings that were noted before a moment and are decided."""
+        """Forget firings that were noted before a moment, are decided and hold up no other."""
         async with self.connection() as db:
             await db.execute(_DROP, before_ms)
 

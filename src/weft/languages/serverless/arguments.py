@@ -12,6 +12,15 @@ from weft.languages.serverless.read_authentication import read_authentication
 from weft.languages.serverless.uri_template import UriTemplate, has_variables
 from weft.languages.serverless.values import Computed, Template, expression_in
 
+_WORDS = {
+    "basic": "Basic",
+    "bearer": "Bearer",
+    "digest": "Digest",
+    "oauth2": "Bearer",
+    "oidc": "Bearer",
+}
+_READ_FIRST = ("/document", "/proto", "/agentCard")
+
 
 class Arguments:
     """Collects what a call is given, in the shape that its node type takes.
@@ -27,6 +36,7 @@ class Arguments:
         self._moved: dict[str, str] = {}
         self._uris: set[str] = set()
         self._secrets: set[str] = set()
+        self._policies: dict[str, dict[str, Any]] = {}
 
     def endpoint(self, value: Any, at: str, inner: str) -> dict[str, Any]:
         """Return an endpoint as `{uri, authentication}`; `inner` is its pointer in the call."""
@@ -65,7 +75,8 @@ class Arguments:
     def policy(self, value: Any, at: str, inner: str) -> dict[str, Any]:
         """Return an authentication policy; `inner` is its pointer in the call."""
         self._moved[inner] = at
-        return read_authentication(value, at, self.desk, self._secrets)
+        self._policies[inner] = read_authentication(value, at, self.desk, self._secrets)
+        return self._policies[inner]
 
     def uri(self, inner: str) -> None:
         """Say that the text with a pointer in the call is a URI template."""
@@ -81,7 +92,37 @@ class Arguments:
         secrets = set(self._secrets)
         if "secrets" in template.names:
             secrets |= set(self.desk.uses.secrets)
-        return Call(**base, function=function, arguments=template, secrets=tuple(sorted(secrets)))
+        inner, policy = self._own_policy()
+        early = None
+        if "authorization" in template.names and policy:
+            if policy.get("scheme") == "digest":
+                message = "$authorization is not known before the challenge of the server"
+                hint = "use it with basic, bearer, oauth2 or oidc"
+                self.desk.error("UNKNOWN_VARIABLE", message, self._at, hint)
+            early = Template(
+                {"authentication": policy},
+                lambda text, at: self._of_policy(
+                    text, self._place(inner + at.removeprefix("/authentication"))
+                ),
+            )
+        return Call(
+            **base,
+            function=function,
+            arguments=template,
+            secrets=tuple(sorted(secrets)),
+            policy=early,
+            scheme=_WORDS.get(policy.get("scheme", ""), ""),
+        )
+
+    def _own_policy(self) -> tuple[str, dict[str, Any]]:
+        """Return as whom the call is made, and where that stands; what it reads has its own."""
+        for inner, policy in self._policies.items():
+            if not inner.startswith(_READ_FIRST):
+                return inner, policy
+        return "", {}
+
+    def _of_policy(self, text: str, at: str) -> Computed | str:
+        return self.desk.text(text, at, CALL_DEFINITION - {"authorization"})
 
     def _compiled(self, text: str, inner: str) -> Computed | str:
         if inner in self._uris and expression_in(text) is None:

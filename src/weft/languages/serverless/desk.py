@@ -16,12 +16,12 @@ from weft.languages.serverless.values import Computed, Expression, Template, exp
 EVERYWHERE = frozenset({"workflow", "runtime"})
 WORKFLOW_INPUT = EVERYWHERE
 TASK_INPUT = EVERYWHERE | {"context", "task"}
-DEFINITION = TASK_INPUT | {"input"}
+DEFINITION = TASK_INPUT | {"input", "authorization"}
 CALL_DEFINITION = DEFINITION | {"secrets"}
 TASK_OUTPUT = DEFINITION
 TASK_EXPORT = DEFINITION | {"output"}
 WORKFLOW_OUTPUT = EVERYWHERE | {"context"}
-KNOWN = CALL_DEFINITION | {"output", "authorization"}
+KNOWN = CALL_DEFINITION | {"output"}
 """Every variable of the language."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -178,9 +178,7 @@ class Desk:
 
     def _unknown(self, name: str, at: str, allowed: frozenset[str]) -> None:
         here = sorted(allowed | self.scoped)
-        if name == "authorization":
-            self.unsupported("$authorization", at)
-        elif name == "secrets":
+        if name == "secrets":
             message = "$secrets is only available in the definition of a call"
             hint = "a secret must not become data: use it in `with`, or in an authentication"
             self.error("UNKNOWN_VARIABLE", message, at, hint)

@@ -27,6 +27,7 @@ from weft.languages.serverless.read_authentication import read_authentication
 from weft.languages.serverless.read_extensions import check_extensions, named_extensions
 from weft.languages.serverless.read_faults import read_error, read_retry
 from weft.languages.serverless.read_parts import read_shaping, read_timeout
+from weft.languages.serverless.read_schedule import read_schedule
 from weft.languages.serverless.read_tasks import check_function, read_list
 
 _TOP = ("document", "input", "output", "use", "do", "timeout", "schedule", "evaluate")
@@ -90,8 +91,7 @@ def _read(value: Any, findings: Findings) -> Workflow | None:
     head = top.inside("document", top.mapping("document"))
     _check_head(head, findings)
     desk = Desk(findings, _read_uses(top, findings), _is_loose(top, findings))
-    if value.get("schedule") is not None:
-        desk.unsupported("schedule", "/schedule", "start runs from outside, with cron for example")
+    schedule = read_schedule(top, desk)
     if "do" not in value:
         hint = "write do: and a list of tasks"
         findings.error("MISSING_FIELD", 'the workflow has no "do"', at="", hint=hint)
@@ -118,6 +118,7 @@ def _read(value: Any, findings: Findings) -> Workflow | None:
         beside={task.at: {one.name: one.at for one in tasks} for tasks in lists for task in tasks},
         following={one.at: two.at for tasks in lists for one, two in pairwise(tasks)},
         value=value,
+        schedule=schedule,
     )
 
 

@@ -6,7 +6,6 @@ beginning of the run on is kept there until the listen comes to it, and each eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,7 +17,8 @@ from weft.kernel.messages import Token, encode_message
 from weft.kernel.moment import to_iso
 from weft.kernel.waiting import address_of, answer, read_address, suspend
 from weft.languages.serverless.faults import child_fault
-from weft.languages.serverless.model import EventFilter, Listen, Wanted, Workflow
+from weft.languages.serverless.matching import types_of
+from weft.languages.serverless.model import Listen, Workflow
 from weft.languages.serverless.scopes import go_on, opened, stored
 from weft.languages.serverless.sight import Run
 from weft.languages.serverless.state import Action, Keeper, State
@@ -45,21 +45,8 @@ def subscriptions(workflow: Workflow, first: Token) -> tuple[Subscription, ...]:
         Subscription(first.execution_id, address_of(EVENT, task.at), event_type, token)
         for task in workflow.tasks.values()
         if isinstance(task, Listen)
-        for event_type in sorted(_types(task.wanted))
+        for event_type in sorted(types_of(task.wanted))
     )
-
-
-def _types(wanted: Wanted) -> set[str]:
-    """Return the types of events that can be wanted; only "" if it can be any."""
-    found = {one.event_type for one in _filters(wanted)}
-    anything = not wanted.filters or (isinstance(wanted.until, Wanted) and not wanted.until.filters)
-    return {""} if anything or "" in found else found
-
-
-def _filters(wanted: Wanted) -> Iterator[EventFilter]:
-    yield from wanted.filters
-    if isinstance(wanted.until, Wanted):
-        yield from _filters(wanted.until)
 
 
 def filled_in(arguments: Any, run: Run) -> Any:

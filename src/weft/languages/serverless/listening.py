@@ -11,20 +11,13 @@ from typing import Any, Protocol
 from weft.errors import ExpressionError
 from weft.kernel.json import encode
 from weft.languages.serverless.faults import FaultError, standard
-from weft.languages.serverless.model import (
-    Attribute,
-    EventFilter,
-    Listen,
-    Shaping,
-    Task,
-    Wanted,
-)
+from weft.languages.serverless.matching import Event, Look, enough
+from weft.languages.serverless.model import Listen, Shaping, Task, Wanted
 from weft.languages.serverless.sight import Run
 from weft.languages.serverless.state import Action, Frame, State
 from weft.languages.serverless.stops import Go, Hear, Stop
 from weft.languages.serverless.values import Expression, Given
 
-Event = dict[str, Any]
 Next = Action | Stop
 
 
@@ -68,12 +61,12 @@ def heard(walk: Walk, task: Listen, event: Event) -> Next:
     frame = walk.state.frames[-1]
     memo = frame.memo
     until = task.wanted.until
-    looking = _Look(walk, task, frame, event)
+    looking = Look(lambda data: walk.given(task, frame, data), frame.given, event, memo["keys"])
     if isinstance(until, Wanted):
         met = looking.meets(until, memo["until"])
         if met is not None:
             frame.memo = {**memo, "until": met, "keys": looking.keys}
-            return walk.complete(frame.items) if _enough(until, met) else on(walk, task)
+            return walk.complete(frame.items) if enough(until, met) else on(walk, task)
     met = looking.meets(task.wanted, memo["met"])
     if met is None:
         return on(walk, task)
@@ -102,12 +95,8 @@ def handled(walk: Walk, task: Listen, output: Any, event: Any = None) -> Next:
     if isinstance(wanted.until, Expression):
         over = walk.holds(wanted.until, walk.given(task, frame, frame.items), task.at)
     else:
-        over = wanted.until is None and _enough(wanted, frame.memo["met"])
+        over = wanted.until is None and enough(wanted, frame.memo["met"])
     return walk.complete(frame.items) if over else on(walk, task)
-
-
-def _enough(wanted: Wanted, met: list[int]) -> bool:
-    return len(met) >= (len(wanted.filters) if wanted.each else 1)
 
 
 def _read(event: Event, form: str) -> Any:
@@ -132,65 +121,3 @@ def _shaped(
         detail = f"what foreach made does not match its schema: {complaint}"
         raise FaultError(standard("validation", detail, task.at))
     return data
-
-
-class _Look:
-    """One event, held against filters. `keys`: what correlated events have agreed in so far."""
-
-    def __init__(self, walk: Walk, task: Listen, frame: Frame, event: Event) -> None:
-        self._walk = walk
-        self._task = task
-        self._frame = frame
-        self._event = event
-        self.keys: dict[str, Any] = frame.memo["keys"]
-
-    def meets(self, wanted: Wanted, met: list[int]) -> list[int] | None:
-        """Return which filters are met now that the event is there; None: it meets none."""
-        if not wanted.filters:
-            return [0]
-        for index, one in enumerate(wanted.filters):
-            if wanted.each and index in met:
-                continue
-            keys = self._passes(one)
-            if keys is not None:
-                self.keys = keys
-                return [*met, index] if wanted.each else [0]
-        return None
-
-    def _passes(self, wanted: EventFilter) -> dict[str, Any] | None:
-        """Return what correlated events agree in, this one included; None: it does not pass."""
-        try:
-            if not all(self._fits(one) for one in wanted.attributes):
-                return None
-            keys = self.keys
-            for one in wanted.correlations:
-                found = one.value.evaluate(self._given(self._event))
-                if found is None:
-                    return None
-                expected = keys.get(one.name, found)
-                if one.expected is not None:
-                    expected = one.expected.render(self._given(self._frame.given))
-                if expected != found:
-                    return None
-                keys = {**keys, one.name: found}
-        except ExpressionError:
-            return None  # somebody else's event is no mistake of this workflow
-        return keys
-
-    def _fits(self, wanted: Attribute) -> bool:
-        event = self._event
-        found = event.get(wanted.name)
-        subject = found if wanted.name == "data" else event
-        value = wanted.value.render(self._given(subject))
-        if isinstance(value, bool) and not wanted.value.static:
-            return value
-        if value == found:
-            return True
-        return (
-            wanted.pattern is not None
-            and isinstance(found, str)
-            and wanted.pattern.holds(self._given(found))
-        )
-
-    def _given(self, data: Any) -> Given:
-        return self._walk.given(self._task, self._frame, data)

@@ -2,35 +2,65 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from weft.errors import ExpressionError
+from weft.kernel.json import decode, encode
 from weft.kernel.messages import Token
 from weft.kernel.outcome import Awaits, Failed, Succeeded
 from weft.languages.serverless import events
 from weft.languages.serverless.faults import FaultError, standard, to_error
 from weft.languages.serverless.model import Call, Emit, Workflow
-from weft.languages.serverless.sight import Run
+from weft.languages.serverless.sight import HIDDEN, Run
 from weft.languages.serverless.stops import Act
+from weft.languages.serverless.values import Template
 from weft.ports.node import Catalogue, Tools
+
+SHORTEST = 4
+"""A shorter text cannot be told from the run's own data, and protects nothing."""
 
 
 class Late(msgspec.Struct, frozen=True):
-    """An activity whose arguments are only made where the secrets are known."""
+    """An activity whose arguments are only made where the secrets are known.
 
-    make: Callable[[Mapping[str, Mapping[str, str]]], Any]
+    `authorize`, if there is one, is asked first what the call will show of who calls.
+    """
+
+    make: Callable[[Mapping[str, Any]], Any]
+    authorize: Callable[[Mapping[str, Any]], Any] | None = None
 
     async def run(self, tools: Tools) -> Succeeded | Failed | Awaits:
         """Make the arguments, and do the work."""
+        known: dict[str, Any] = {"secrets": tools.secrets}
+        shown = ""
         try:
-            node = self.make(tools.secrets)
+            if self.authorize is not None:
+                who: Succeeded | Failed = await self.authorize(known).run(tools)
+                if isinstance(who, Failed):
+                    return who
+                known["authorization"] = who.output
+                shown = who.output["parameter"]
+            node = self.make(known)
         except FaultError as error:
             return Failed(to_error(error.fault))
         outcome: Succeeded | Failed | Awaits = await node.run(tools)
+        return _without(outcome, shown)
+
+
+def _without(outcome: Succeeded | Failed | Awaits, shown: str) -> Succeeded | Failed | Awaits:
+    """Return an outcome that does not hold what the call has shown."""
+    if len(shown) < SHORTEST or not isinstance(outcome, Succeeded | Failed):
         return outcome
+    body = bytes(encode(msgspec.to_builtins(outcome)))
+    secret = json.dumps(shown)[1:-1].encode()
+    if secret not in body:
+        return outcome
+    return msgspec.convert(decode(body.replace(secret, HIDDEN.encode())), type(outcome))
 
 
 class Maker:
@@ -51,19 +81,21 @@ class Maker:
         """Return what does the work of a stop. Raises FaultError for arguments that do not fit."""
         if isinstance(stop.task, Emit):
             return self._made(stop.task, events.filled_in(stop.arguments, run))
-        if not stop.task.secrets:
+        if not stop.task.late:
             return self._made(stop.task, stop.arguments)
 
-        def make(secrets: Mapping[str, Mapping[str, str]]) -> Any:
+        def made(function: str, template: Template, known: Mapping[str, Any]) -> Any:
             try:
-                return self._made(stop.task, stop.arguments(secrets))
+                return self._made(stop.task, stop.arguments(template, known), function)
             except ExpressionError as problem:
                 raise FaultError(standard("expression", str(problem), stop.task.at)) from None
 
-        return Late(make)
+        task = stop.task
+        make = partial(made, task.function, task.arguments)
+        return Late(make, None if task.policy is None else partial(made, "authorize", task.policy))
 
-    def _made(self, task: Call, arguments: Any) -> Any:
-        found = self._catalogue.get(task.function)
+    def _made(self, task: Call, arguments: Any, function: str = "") -> Any:
+        found = self._catalogue.get(function or task.function)
         if found is None:
             detail = f"this worker cannot call {task.function!r}"
             raise FaultError(standard("configuration", detail, task.at))

@@ -13,6 +13,7 @@ from weft.errors import Problem
 from weft.languages.graph.findings import Place
 from weft.languages.serverless.schemas import Schema
 from weft.languages.serverless.values import Expression, Template
+from weft.ports.triggers import Settings
 
 Backoff = Literal["constant", "linear", "exponential"]
 
@@ -175,6 +176,15 @@ class Call(Task):
     function: str
     arguments: Template
     secrets: tuple[str, ...]
+    policy: Template | None = None
+    """As whom it calls, by itself, when the arguments want to know."""
+    scheme: str = ""
+    """How it shows who calls: the first word of an Authorization header; "": it does not."""
+
+    @property
+    def late(self) -> bool:
+        """Return whether its arguments can only be made where it is called."""
+        return bool(self.secrets) or self.policy is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +291,8 @@ class Workflow:
     following: Mapping[str, str] = field(repr=False)
     """The pointer of the next task of the same list; the last of a list has none."""
     value: Mapping[str, Any] = field(repr=False)
+    schedule: Settings | None = None
+    """What starts runs of it by itself."""
     source: bytes = field(default=b"", repr=False)
     """The document as JSON: what is hashed, stored and sent."""
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)

@@ -95,8 +95,13 @@ def _read_foreach(fields: Fields, desk: Desk, read_list: ReadList) -> Foreach:
     )
 
 
-def read_wanted(value: Any, at: str, desk: Desk, *, until: bool) -> Wanted:
-    """Return which events are wanted. `until`: whether it may say when to stop."""
+def read_wanted(
+    value: Any, at: str, desk: Desk, *, until: bool, allowed: frozenset[str] = DEFINITION
+) -> Wanted:
+    """Return which events are wanted. `until`: whether it may say when to stop.
+
+    `allowed` are the variables that its expressions may name.
+    """
     if not isinstance(value, dict):
         desk.error("BAD_FIELD", f"which events is a mapping, not {kind_of(value)}", at, _HOW)
         return Wanted(filters=())
@@ -110,23 +115,27 @@ def read_wanted(value: Any, at: str, desk: Desk, *, until: bool) -> Wanted:
     (way,) = ways
     here = join(at, way)
     if way == "one":
-        return Wanted(filters=(_filter(value["one"], here, desk),))
+        return Wanted(filters=(_filter(value["one"], here, desk, allowed),))
     given = value[way]
     if not isinstance(given, list) or (way == "all" and not given):
         desk.error("BAD_FIELD", f"{way} needs a list of filters, not {kind_of(given)}", here, _HOW)
         given = []
-    filters = tuple(_filter(one, join(here, index), desk) for index, one in enumerate(given))
-    return Wanted(filters=filters, each=way == "all", until=_until(value, at, desk))
+    filters = tuple(
+        _filter(one, join(here, index), desk, allowed) for index, one in enumerate(given)
+    )
+    return Wanted(filters=filters, each=way == "all", until=_until(value, at, desk, allowed))
 
 
-def _until(value: dict[str, Any], at: str, desk: Desk) -> Expression | Wanted | None:
+def _until(
+    value: dict[str, Any], at: str, desk: Desk, allowed: frozenset[str]
+) -> Expression | Wanted | None:
     until, here = value.get("until"), join(at, "until")
     if isinstance(until, dict):
-        return read_wanted(until, here, desk, until=False)
-    return desk.expression(until, here, DEFINITION)
+        return read_wanted(until, here, desk, until=False, allowed=allowed)
+    return desk.expression(until, here, allowed)
 
 
-def _filter(value: Any, at: str, desk: Desk) -> EventFilter:
+def _filter(value: Any, at: str, desk: Desk, allowed: frozenset[str]) -> EventFilter:
     if not isinstance(value, dict):
         desk.error("BAD_FIELD", f"a filter is a mapping, not {kind_of(value)}", at, _HOW)
         return EventFilter(attributes=())
@@ -141,9 +150,10 @@ def _filter(value: Any, at: str, desk: Desk) -> EventFilter:
     plain = isinstance(wanted_type, str) and _plain(wanted_type)
     return EventFilter(
         attributes=tuple(
-            _attribute(name, one, join(given.at, name), desk) for name, one in given.value.items()
+            _attribute(name, one, join(given.at, name), desk, allowed)
+            for name, one in given.value.items()
         ),
-        correlations=_correlations(fields, desk),
+        correlations=_correlations(fields, desk, allowed),
         event_type=str(wanted_type) if plain else "",
     )
 
@@ -152,8 +162,8 @@ def _plain(text: str) -> bool:
     return expression_in(text) is None and _SPECIAL.search(text) is None
 
 
-def _attribute(name: str, value: Any, at: str, desk: Desk) -> Attribute:
-    template = desk.template(value, at, DEFINITION)
+def _attribute(name: str, value: Any, at: str, desk: Desk, allowed: frozenset[str]) -> Attribute:
+    template = desk.template(value, at, allowed)
     pattern = None
     if name != "data" and isinstance(value, str) and template.static and not _plain(value):
         try:
@@ -163,7 +173,7 @@ def _attribute(name: str, value: Any, at: str, desk: Desk) -> Attribute:
     return Attribute(name=name, value=template, pattern=pattern)
 
 
-def _correlations(fields: Fields, desk: Desk) -> tuple[Correlation, ...]:
+def _correlations(fields: Fields, desk: Desk, allowed: frozenset[str]) -> tuple[Correlation, ...]:
     found = []
     given = fields.inside("correlate", fields.mapping("correlate"))
     for name, one in given.value.items():
@@ -173,10 +183,10 @@ def _correlations(fields: Fields, desk: Desk) -> tuple[Correlation, ...]:
             desk.error("BAD_FIELD", f"the correlation {name!r} has no from", at, hint)
             continue
         desk.fields(one, f"the correlation {name!r}", at).reject_unknown(("from", "expect"))
-        value = desk.expression(one["from"], join(at, "from"), DEFINITION)
+        value = desk.expression(one["from"], join(at, "from"), allowed)
         expected = None
         if one.get("expect") is not None:
-            expected = desk.template(one["expect"], join(at, "expect"), DEFINITION)
+            expected = desk.template(one["expect"], join(at, "expect"), allowed)
         if value is not None:
             found.append(Correlation(name=name, value=value, expected=expected))
     return tuple(found)

@@ -7,9 +7,11 @@ from typing import Any
 
 from weft import __version__
 from weft.kernel.moment import to_iso
-from weft.languages.serverless.model import For, Foreach, Listen, Task, Try, Workflow
+from weft.languages.serverless.model import Call, For, Foreach, Listen, Task, Try, Workflow
 from weft.languages.serverless.state import Frame, State
 
+HIDDEN = "[redacted]"
+"""What stands for a secret where it would become data."""
 _RUNTIME = {"name": "weft", "version": __version__, "metadata": {}}
 
 
@@ -54,6 +56,8 @@ class Sight(Mapping[str, Any]):
                 return self._describe_workflow()
             case "runtime":
                 return _RUNTIME
+            case "authorization":
+                return _shown(self._task)
             case _:
                 return self._scoped(name)
 
@@ -90,6 +94,13 @@ class Sight(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._extra)
+
+
+def _shown(task: Task) -> dict[str, str] | None:
+    """Return how a task shows who calls; with what stays hidden, for this becomes data."""
+    if not isinstance(task, Call) or not task.scheme:
+        return None
+    return {"scheme": task.scheme, "parameter": HIDDEN}
 
 
 def named_by(frame: Frame, task: Task | None) -> Iterator[tuple[str, Any]]:

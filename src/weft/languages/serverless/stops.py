@@ -27,7 +27,8 @@ class Act:
 
     task: Call
     arguments: Any
-    """A value, or a function of the secrets when they are needed to make it."""
+    """A value; or, when they can only be made later, a function of a template and the variables
+    that are known then."""
     timeout_s: float | None
 
 

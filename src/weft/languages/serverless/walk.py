@@ -8,6 +8,7 @@ needs more than one effect: that gets a message of its own, which can safely be 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -53,7 +54,7 @@ from weft.languages.serverless.stops import (
     Stop,
     Subscribe,
 )
-from weft.languages.serverless.values import Given
+from weft.languages.serverless.values import Given, Template
 
 TASKS = 500
 """How many tasks one message enters at most."""
@@ -233,12 +234,11 @@ class Walk(Evaluator):
         timeout_s = None
         if task.timeout is not None:
             timeout_s = self.duration(task.timeout, given, task.at) / 1000
-        if task.secrets:
+        if task.late:
 
-            def late(secrets: Any) -> Any:
-                sight = {name: given.variables.get(name) for name in task.arguments.names}
-                variables = {**sight, "secrets": secrets}
-                return task.arguments.render(Given(given.data, variables, given.now_ms))
+            def late(template: Template, known: Mapping[str, Any]) -> Any:
+                sight = {name: given.variables.get(name) for name in template.names}
+                return template.render(Given(given.data, {**sight, **known}, given.now_ms))
 
             return Act(task, late, timeout_s)
         return Act(task, self.render(task.arguments, given, task.at), timeout_s)

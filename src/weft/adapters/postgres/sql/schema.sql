@@ -24,6 +24,11 @@
 -- run_trigger  what starts runs: settings as JSON, secrets newest first with spaces between, topic
 --              is the path of a webhook or the one type of events; next_due_ms moves on by itself
 -- firing       each time one fired, by a key that fires once (ports/triggers.py has the rules)
+-- gathering    what is open of a trigger that waits for several events, at a revision that every
+--              event moves on; gathered_event: those events, by place; content is NULL once they have
+--              started a run (ports/gatherings.py)
+-- outlet       up to which place of the events of all runs somebody outside has been told, and who
+--              tells until when (ports/outlets.py)
 -- account      a person who may log in; password is a slow hash
 -- api_token    what a program shows; hash is SHA-256 of it. workflows: a JSON array, NULL for all
 -- login        a browser in which a person has logged in; hash is SHA-256 of its cookie
@@ -295,3 +300,28 @@ SELECT execution_id, workflow_id, definition_ref, 'parked'::text AS status,
        at_ms AS started_ms, NULL::bigint AS ended_ms
 FROM flow_run
 WHERE NOT EXISTS (SELECT FROM execution WHERE execution.execution_id = flow_run.execution_id);
+
+CREATE TABLE gathering (
+  trigger_id text PRIMARY KEY,
+  revision   bigint NOT NULL,
+  content    bytea NOT NULL
+);
+
+CREATE TABLE gathered_event (
+  trigger_id text NOT NULL,
+  event_key  text NOT NULL,
+  gathering  text NOT NULL,
+  place      bigint NOT NULL,
+  content    bytea,
+  at_ms      bigint NOT NULL,
+  PRIMARY KEY (trigger_id, event_key)
+);
+CREATE INDEX gathered_event_of ON gathered_event (trigger_id, gathering, place);
+CREATE INDEX gathered_event_age ON gathered_event (at_ms);
+
+CREATE TABLE outlet (
+  name     text PRIMARY KEY,
+  place    bigint NOT NULL,
+  holder   text NOT NULL,
+  until_ms bigint NOT NULL
+);

@@ -1,0 +1,48 @@
+"""Cron expressions: whether one can be read, and the times it names on a clock that never moves."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from cronsim import CronSim, CronSimError
+
+_NAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def written_out(expression: str) -> str:
+    """Return the five fields of an expression; a name such as @daily stands for them."""
+    return _NAMES.get(expression.strip().lower(), expression)
+
+
+def walk(expression: str, after: datetime) -> CronSim:
+    """Return the times of an expression after a moment; ValueError says why it cannot be read."""
+    text = written_out(expression)
+    if len(text.split()) != 5:
+        raise ValueError("not five fields")
+    try:
+        return CronSim(text, after)
+    except CronSimError as problem:
+        raise ValueError(str(problem).lower()) from None
+
+
+def complaint(expression: str) -> str:
+    """Return what is wrong with an expression, with the remedy; "" when nothing is."""
+    try:
+        times = walk(expression, _LONG_AGO)
+    except ValueError as problem:
+        return (
+            f"{expression!r} is no cron expression ({problem}): write five fields,"
+            " minute hour day month weekday, such as 30 9 * * 1-5"
+        )
+    if next(times, None) is None:
+        return f"{expression!r} never comes: there is no such day"
+    return ""
