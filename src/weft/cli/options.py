@@ -103,7 +103,7 @@ allow = option(
     "allowed",
     callback=_kinds,
     metavar="KIND,...",
-    help="Let `run` tasks start processes here: shell, script, container.  [default: none]",
+    help="Let tasks start processes here: shell, script, container, mcp.  [default: none]",
 )
 events_sink = option(
     "--events-sink",

@@ -230,10 +230,8 @@ Feature: call a2a, mcp, asyncapi and grpc
 
     Examples:
       | with                                                                        | at               | why               |
-      | {method: tools/list, transport: {stdio: {command: x}}}                      | /transport/stdio | not supported yet |
       | {method: tools/list}                                                        |                  | no transport      |
       | {method: tools, transport: {http: {endpoint: "http://a"}}}                  | /method          | tools/list        |
-      | {method: tools/list, timeout: PT1S, transport: {http: {endpoint: "http://a"}}} | /timeout      | of the task       |
       | {method: tools/list, client: {name: a}, transport: {http: {endpoint: "http://a"}}} | /client   | version           |
 
   Scenario: a message to a channel, over http
@@ -332,10 +330,6 @@ Feature: call a2a, mcp, asyncapi and grpc
       | channel: a, operation: b, message: {}                             |                              | both              |
       | channel: a                                                        |                              | neither           |
       | channel: a, subscription: {consume: {amount: 1}, foreach: {}}, message: {}     | | both |
-      | channel: a, subscription: {foreach: {do: []}}                     | /subscription/foreach        | for               |
-      | channel: a, subscription: {}                                      | /subscription                | no end            |
-      | channel: a, subscription: {consume: {while: .x}}                  | /subscription/consume/while  | amount            |
-      | channel: a, protocol: http, subscription: {consume: {amount: 1}}  | /subscription                | amqp              |
 
   Scenario: a method of a gRPC service
     Given a gRPC service that greets
