@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from conformance.greeter import PROTO, start_greeter
 from conformance.scenarios import Stage, step, value_of
@@ -44,7 +45,13 @@ async def _(stage: Stage, name: str) -> None:
 
 @step("a container engine that keeps a book")
 async def _(stage: Stage) -> None:
-    stage.words["BOOK"] = book = str(stage.lab.path.parent / "book")
+    folder = TemporaryDirectory()
+
+    async def close() -> None:
+        folder.cleanup()
+
+    stage.closing.append(close)
+    stage.words["BOOK"] = book = f"{folder.name}/book"
     show = '[ "$1" != inspect ] || echo "the-id-of-$4"'
     stage.lab.install("docker", f'echo "$@" >> {shlex.quote(book)}; {show}')
 

@@ -326,6 +326,22 @@ Feature: call a2a, mcp, asyncapi and grpc
     Examples:
       | with                                                              | at                           | why               |
       | channel: a, protocol: kafka, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: amqp1, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: anypointmq, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: googlepubsub, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: ibmmq, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: jms,   message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: mercure, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: mqtt,  message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: mqtt5, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: nats,  message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: pulsar, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: redis, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: sns,   message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: solace, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: sqs,   message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: stomp, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: ws,    message: {}                          | /protocol                    | not supported yet |
       | channel: a, protocol: smoke, message: {}                          | /protocol                    | unknown protocol  |
       | channel: a, operation: b, message: {}                             |                              | both              |
       | channel: a                                                        |                              | neither           |
