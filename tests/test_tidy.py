@@ -27,7 +27,7 @@ FOREIGN_WORDS = re.compile(
 )
 FOREIGN_ALLOWED = {
     "src/weft/languages/serverless/read_remotes.py": {"agent"},  # a method of A2A
-    "src/weft/nodes/call_mcp.py": {"session"},  # a header of MCP
+    "src/weft/nodes/mcp_talk.py": {"session"},  # a header of MCP
     "tests/host/servers.py": {"session", "sessions"},  # of SMTP
     "tests/host/test_http.py": {"session"},  # the name of a cookie
 }

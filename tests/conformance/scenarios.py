@@ -195,7 +195,7 @@ async def _(stage: Stage, method: str, url: str) -> None:
     stage.lab.services.answer(method, url, "never")
 
 
-@step("running (shell|script|container) is allowed")
+@step("running (shell|script|container|mcp) is allowed")
 async def _(stage: Stage, kind: Any) -> None:
     stage.lab.allowed.add(kind)
 

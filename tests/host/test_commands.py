@@ -101,3 +101,43 @@ async def test_a_process_that_nobody_waits_for_goes_on(tmp_path):
         while not done.exists() or commands._left:
             await asyncio.sleep(0.01)
     assert "yes" == done.read_text()
+
+
+async def test_a_process_is_talked_with_line_by_line():
+    command = shell('while read -r line; do echo "heard $line"; done; echo over >&2')
+
+    async with HostCommands(["mcp"]).converse("mcp", command) as talk:
+        heard = []
+        for word in (b"one", b"two"):
+            await talk.say(word)
+            heard.append(await talk.hear())
+
+    assert [b"heard one", b"heard two"] == heard
+
+
+async def test_a_process_that_ends_amid_a_talk_says_why():
+    command = shell("echo no key >&2; exit 3")
+
+    async with HostCommands(["mcp"]).converse("mcp", command) as talk:
+        await talk.say(b"hello")
+        with pytest.raises(OutsideError, match="ended with code 3: no key") as problem:
+            await talk.hear()
+
+    assert "RUN_ENDED" == problem.value.code
+
+
+async def test_a_line_that_is_too_long_is_an_error():
+    command = shell("head -c 5000 /dev/zero | tr '\\0' x; sleep 60", max_bytes=1000)
+
+    async with HostCommands(["mcp"]).converse("mcp", command) as talk:
+        with pytest.raises(OutsideError, match="too long"):
+            await talk.hear()
+
+
+async def test_a_process_that_does_not_end_after_a_talk_is_killed(tmp_path):
+    command = shell("trap '' TERM HUP; (sleep 600; echo) & echo $!; wait; sleep 600")
+
+    async with HostCommands(["mcp"]).converse("mcp", command) as talk:
+        child = int(await talk.hear())
+
+    assert not _alive(child)

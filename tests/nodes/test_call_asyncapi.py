@@ -32,9 +32,20 @@ def document(url, **bindings):
     return {"uri": "data:," + msgspec.json.encode(value).decode().replace("%", "%25")}
 
 
-async def call(**given):
-    tools = Tools(http=NoNetwork(), mail=NoMail(), log=ListLog(), idempotency_key="run-1")
+async def call(once_kept=None, **given):
+    more = {} if once_kept is None else {"once_kept": once_kept}
+    tools = Tools(http=NoNetwork(), mail=NoMail(), log=ListLog(), idempotency_key="run-1", **more)
     return await msgspec.convert(given, CallAsyncapi).run(tools)
+
+
+async def left(broker, queue="greetings"):
+    """Return how many messages a queue has, once nobody holds any."""
+    async with asyncio.timeout(30):
+        while True:
+            found = broker.queue_declare(queue, passive=True).method
+            if found.consumer_count == 0:
+                return found.message_count
+            await asyncio.sleep(0.02)
 
 
 async def test_a_message_is_sent_and_taken(broker, rabbitmq_url):
@@ -42,48 +53,71 @@ async def test_a_message_is_sent_and_taken(broker, rabbitmq_url):
     message = {"payload": {"n": 1}, "headers": {"a": "b"}}
 
     sent = await call(document=there, channel="greetings", message=message)
-    taken = await call(document=there, channel="greetings", subscription={"amount": 1})
+    taken = await call(document=there, channel="greetings", subscription={"wait_ms": 30_000})
 
     assert Succeeded(message) == sent
     headers = {"a": "b", "idempotency-key": "run-1"}
-    assert Succeeded([{"payload": {"n": 1}, "headers": headers}]) == taken
-    assert 0 == broker.queue_declare("greetings", passive=True).method.message_count
+    came = [{"payload": {"n": 1}, "headers": headers}]
+    assert Succeeded({"messages": came, "cursor": None}) == taken
+    assert 0 == await left(broker)
+
+
+async def test_what_was_taken_stays_with_the_broker_until_it_is_kept(broker, rabbitmq_url):
+    for number in range(3):
+        properties = pika.BasicProperties(correlation_id=f"c{number}")
+        broker.basic_publish("", "greetings", str(number).encode(), properties)
+    there, pledged = document(rabbitmq_url), []
+
+    async def take():
+        given = {"most": 2, "wait_ms": 30_000}
+        taken = await call(pledged.append, document=there, channel="greetings", subscription=given)
+        return [(one["payload"], one["correlationId"]) for one in taken.output["messages"]]
+
+    first = await take()
+    pledged.pop()(False)
+    gave_back = await left(broker)
+    again = await take()
+    pledged.pop()(True)
+
+    assert [(0, "c0"), (1, "c1")] == first == again
+    assert (3, 1) == (gave_back, await left(broker))
 
 
 async def test_a_message_goes_to_an_exchange_by_its_key(broker, rabbitmq_url):
     there = document(rabbitmq_url, **{"is": "routingKey", "exchange": {"name": "news"}})
 
     await call(document=there, channel="hello", message={"payload": "hi"})
-    taken = await call(document=there, channel="greetings", subscription={"amount": 1})
+    taken = await call(document=there, channel="greetings", subscription={"wait_ms": 30_000})
 
-    assert "hi" == taken.output[0]["payload"]
+    assert "hi" == taken.output["messages"][0]["payload"]
 
 
-async def test_messages_are_taken_in_order_until_time_is_up(broker, rabbitmq_url):
-    for number in range(3):
+async def test_all_that_is_there_is_taken_in_order(broker, rabbitmq_url):
+    for number in range(5):
         broker.basic_publish("", "greetings", str(number).encode())
+    there = document(rabbitmq_url)
 
     taken = await call(
-        document=document(rabbitmq_url), channel="greetings", subscription={"for_ms": 300}
+        document=there, channel="greetings", subscription={"most": 100, "wait_ms": 30_000}
     )
+    rest = await call(document=there, channel="greetings", subscription={"wait_ms": 0})
 
-    assert [0, 1, 2] == [one["payload"] for one in taken.output]
+    assert [0, 1, 2, 3, 4] == [one["payload"] for one in taken.output["messages"]]
+    assert [] == rest.output["messages"]
 
 
 async def test_what_is_taken_by_a_call_that_is_given_up_goes_back(broker, rabbitmq_url):
-    broker.basic_publish("", "greetings", b"1")
     waiting = asyncio.create_task(
-        call(document=document(rabbitmq_url), channel="greetings", subscription={"amount": 2})
+        call(document=document(rabbitmq_url), channel="greetings", subscription={"wait_ms": 60_000})
     )
-    await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        while not broker.queue_declare("greetings", passive=True).method.consumer_count:
+            await asyncio.sleep(0.02)
     waiting.cancel()
     await asyncio.wait([waiting])
+    broker.basic_publish("", "greetings", b"1")
 
-    again = await call(
-        document=document(rabbitmq_url), channel="greetings", subscription={"amount": 1}
-    )
-
-    assert [{"payload": 1, "headers": {}}] == again.output
+    assert 1 == await left(broker)
 
 
 async def test_a_message_that_no_queue_takes_is_an_error(broker, rabbitmq_url):
@@ -103,7 +137,7 @@ async def test_a_broker_that_is_not_there_is_an_error_that_can_be_tried_again(ra
 
 async def test_a_queue_that_is_not_there_is_an_error(rabbitmq_url):
     outcome = await call(
-        document=document(rabbitmq_url), channel="greetings", subscription={"amount": 1}
+        document=document(rabbitmq_url), channel="greetings", subscription={"wait_ms": 1}
     )
 
     assert "the broker refused" in outcome.error.message

@@ -105,7 +105,7 @@ allow = option(
     "allowed",
     callback=_kinds,
     metavar="KIND,...",
-    help="Let `run` tasks start processes here: shell, script, container.  [default: none]",
+    help="Let tasks start processes here: shell, script, container, mcp.  [default: none]",
 )
 lifecycle_events = option(
     "--lifecycle-events",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,17 +13,14 @@ from weft.nodes.asyncapi_document import Way
 from weft.nodes.optional import optional
 from weft.nodes.refused import Refused
 
-_POLL_S = 0.1
-
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """Where to talk, and as whom; `stop` ends it early."""
+    """Where to talk, and as whom."""
 
     way: Way
     username: str
     password: str = field(repr=False)
-    stop: threading.Event
 
     @property
     def target(self) -> tuple[str, str]:
@@ -52,7 +47,7 @@ def publish(talk: Talk, payload: Any, headers: Mapping[str, Any]) -> None:
     properties = pika.BasicProperties(
         content_type="application/json", delivery_mode=2, headers=dict(headers)
     )
-    with _channel(talk) as channel:
+    with channel_of(talk) as channel:
         channel.confirm_delivery()
         try:
             channel.basic_publish(
@@ -63,30 +58,9 @@ def publish(talk: Talk, payload: Any, headers: Mapping[str, Any]) -> None:
             raise Refused(f"no queue takes what is sent to {where}", "HTTP_UNROUTABLE") from None
 
 
-def take(talk: Talk, amount: int | None, seconds: float | None) -> list[dict[str, Any]]:
-    """Return messages of a queue, in order: so many, or those that come in time."""
-    found: list[dict[str, Any]] = []
-    until = None if seconds is None else time.monotonic() + seconds
-    last = 0
-    with _channel(talk) as channel:
-        for method, properties, body in channel.consume(talk.queue, inactivity_timeout=_POLL_S):
-            if method is not None:
-                found.append({"payload": _value(body), "headers": _plain(properties.headers)})
-                last = method.delivery_tag
-            if talk.stop.is_set():
-                return []  # what is not acknowledged goes back to the queue
-            if amount is not None and len(found) >= amount:
-                break
-            if until is not None and time.monotonic() >= until:
-                break
-        if last:
-            channel.basic_ack(last, multiple=True)
-        channel.cancel()
-    return found
-
-
 @contextmanager
-def _channel(talk: Talk) -> Iterator[Any]:
+def channel_of(talk: Talk) -> Iterator[Any]:
+    """Open a channel of a connection of its own. Raises Refused."""
     pika = optional("pika", "rabbitmq")
     try:
         parameters = pika.URLParameters(talk.way.url)
@@ -104,19 +78,3 @@ def _channel(talk: Talk) -> Iterator[Any]:
     finally:
         if connection.is_open:
             connection.close()
-
-
-def _value(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return body.decode("utf-8", "replace")
-
-
-def _plain(headers: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return headers as data; what is neither text nor a number is written as text."""
-    plain = str | int | float | bool
-    return {
-        name: one if one is None or isinstance(one, plain) else str(one)
-        for name, one in (headers or {}).items()
-    }

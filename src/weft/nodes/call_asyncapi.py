@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from functools import partial
 from typing import Any, Literal
 
 import msgspec
 
 from weft.kernel.outcome import Failed, NodeError, Succeeded
-from weft.nodes.amqp_talk import Talk, publish, take
+from weft.nodes.amqp_taking import take
+from weft.nodes.amqp_talk import Talk, publish
 from weft.nodes.asyncapi_document import Way, find_way, refused
 from weft.nodes.authentication import Authentication, resolved
 from weft.nodes.call_answer import outcome
 from weft.nodes.calling import DAY_S, send, with_marks
 from weft.nodes.http_body import encode_body
 from weft.nodes.http_headers import request_headers
+from weft.nodes.http_taking import ACCEPTED, messages_in
 from weft.nodes.http_url import check_url
 from weft.nodes.refused import Refused
 from weft.nodes.resources import Endpoint, fetch_value
 from weft.ports.node import Tools
 from weft.ports.outside import HttpRequest, OutsideError
+
+ANSWER_S = 30.0
+"""How long an endpoint may take to begin its answer."""
+NOT_MODIFIED = 304
 
 Scalar = str | int | float | bool | None
 
@@ -40,18 +44,19 @@ class AsyncMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     headers: dict[str, Scalar] | None = None
 
 
-class Subscription(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many messages to take, and for how long at most."""
+class Poll(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many messages to take at most, how long to wait for one, and where to go on."""
 
-    amount: int | None = None
-    for_ms: int | None = None
+    most: int = 1
+    wait_ms: int = 0
+    cursor: Any = None
 
 
 class CallAsyncapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Send a message to a channel, or take messages from it: over http, or amqp.
 
-    A message that was sent is the output itself; what was taken is a list of messages in the
-    order they came. They are acknowledged together, when all are there.
+    A message that was sent is the output itself. What was taken comes as `messages`, in the order
+    they came, with a `cursor` for the next time.
     """
 
     document: Endpoint
@@ -60,11 +65,11 @@ class CallAsyncapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     server: AsyncServer | None = None
     protocol: Literal["http", "amqp"] | None = None
     message: AsyncMessage | None = None
-    subscription: Subscription | None = None
+    subscription: Poll | None = None
     authentication: Authentication | None = None
 
     async def run(self, tools: Tools) -> Succeeded | Failed:
-        """Send once, or take until there are enough."""
+        """Send once, or take what is there."""
         try:
             way = find_way(
                 await fetch_value(tools, self.document),
@@ -83,16 +88,28 @@ class CallAsyncapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             return Failed(NodeError(str(error), error.code))
 
     async def _over_http(self, tools: Tools, way: Way) -> Succeeded | Failed:
-        if self.message is None:
-            raise refused("messages cannot be taken over http: use a server that speaks amqp")
-        method = str(way.bindings.get("method", "POST")).upper()
         url = f"{way.url.rstrip('/')}/{way.address.lstrip('/')}"
         check_url(url)
-        headers = with_marks(request_headers(self.message.headers or {}), method, tools)
-        body, kind = encode_body(self.message.payload, headers.get("content-type"))
+        making = self._asking if self.message is None else self._telling
+        request = making(way, url, tools)
+        answer = await send(tools, request, self.authentication)
+        came = outcome(request, answer, "content", redirect=answer.status == NOT_MODIFIED)
+        if isinstance(came, Failed):
+            return came
+        if self.message is not None:
+            return Succeeded(msgspec.to_builtins(self.message))
+        poll = self.subscription or Poll()
+        messages, cursor = messages_in(answer, poll.most, poll.cursor)
+        return Succeeded({"messages": messages, "cursor": cursor})
+
+    def _telling(self, way: Way, url: str, tools: Tools) -> HttpRequest:
+        message = self.message or AsyncMessage()
+        method = str(way.bindings.get("method", "POST")).upper()
+        headers = with_marks(request_headers(message.headers or {}), method, tools)
+        body, kind = encode_body(message.payload, headers.get("content-type"))
         if kind is not None:
             headers.setdefault("content-type", kind)
-        request = HttpRequest(
+        return HttpRequest(
             method=method,
             url=url,
             headers=headers,
@@ -100,10 +117,21 @@ class CallAsyncapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             timeout_s=DAY_S,
             follow_redirects=False,
         )
-        came = outcome(
-            request, await send(tools, request, self.authentication), "content", redirect=False
+
+    def _asking(self, way: Way, url: str, tools: Tools) -> HttpRequest:
+        poll = self.subscription or Poll()
+        method = str(way.bindings.get("method", "GET")).upper()
+        headers = {"accept": ACCEPTED}
+        if isinstance(poll.cursor, str):
+            headers["last-event-id"] = poll.cursor
+        return HttpRequest(
+            method=method,
+            url=url,
+            headers=with_marks(headers, method, tools),
+            timeout_s=poll.wait_ms / 1000 + ANSWER_S,
+            linger_s=poll.wait_ms / 1000,
+            follow_redirects=False,
         )
-        return came if isinstance(came, Failed) else Succeeded(msgspec.to_builtins(self.message))
 
     async def _over_amqp(self, tools: Tools, way: Way) -> Succeeded | Failed:
         username = password = ""
@@ -112,23 +140,14 @@ class CallAsyncapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             if policy.scheme != "basic":
                 raise refused("amqp knows only basic authentication")
             username, password = policy.username, policy.password
-        stop = threading.Event()
-        talk = Talk(way, username, password, stop)
+        talk = Talk(way, username, password)
         if self.message is not None:
             headers = dict(self.message.headers or {})
             headers.setdefault("idempotency-key", tools.idempotency_key)
             if tools.traceparent:
                 headers.setdefault("traceparent", tools.traceparent)
-            await _in_thread(stop, partial(publish, talk, self.message.payload, headers))
+            await asyncio.to_thread(publish, talk, self.message.payload, headers)
             return Succeeded(msgspec.to_builtins(self.message))
-        wanted = self.subscription or Subscription(amount=1)
-        seconds = None if wanted.for_ms is None else wanted.for_ms / 1000
-        return Succeeded(await _in_thread(stop, partial(take, talk, wanted.amount, seconds)))
-
-
-async def _in_thread(stop: threading.Event, work: Any) -> Any:
-    """Do blocking work beside the event loop; when nobody waits any more it is told to stop."""
-    try:
-        return await asyncio.to_thread(work)
-    finally:
-        stop.set()
+        poll = self.subscription or Poll()
+        messages = await take(talk, poll.most, poll.wait_ms / 1000, tools.once_kept)
+        return Succeeded({"messages": messages, "cursor": None})

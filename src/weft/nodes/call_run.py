@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from weft.kernel.ids import derive
 from weft.kernel.outcome import Awaits, Failed, NodeError, Succeeded
 from weft.nodes.refused import Refused
+from weft.nodes.resources import Endpoint, fetch_text
 from weft.ports.commands import Command, CommandKind, Finished
 from weft.ports.node import Tools
 from weft.ports.outside import OutsideError
@@ -36,18 +37,22 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     arguments: list[Scalar] | None = None
     environment: dict[str, Scalar] | None = None
 
-    def command(self, tools: Tools) -> Command:
-        """Return what to execute."""
+    async def command(self, tools: Tools) -> Command:
+        """Return what to execute. Raises Refused and OutsideError."""
         raise NotImplementedError
+
+    async def ended(self, tools: Tools) -> None:
+        """See to what is to be done after the end of a process that was waited for."""
 
     async def run(self, tools: Tools) -> Succeeded | Failed:
         """Run the process, or only start it."""
         try:
-            command = self.command(tools)
+            command = await self.command(tools)
             if not self.awaited:
                 await tools.commands.start(self.kind, command)
                 return Succeeded(None)
             finished = await tools.commands.run(self.kind, command)
+            await self.ended(tools)
         except (OutsideError, Refused) as problem:
             return Failed(NodeError(str(problem), problem.code))
         return self._outcome(finished)
@@ -73,7 +78,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return {"stdin": _bytes(self.stdin), "environment": _texts(self.environment or {})}
 
     def _arguments(self) -> tuple[str, ...]:
-        return tuple(_text(one) for one in self.arguments or ())
+        return as_texts(self.arguments or ())
 
 
 class RunShell(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,26 +87,28 @@ class RunShell(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kind: ClassVar[CommandKind] = "shell"
     shell: str
 
-    def command(self, tools: Tools) -> Command:
+    async def command(self, tools: Tools) -> Command:
         """Return the shell with its command."""
         return Command(argv=_shell(self.shell, self._arguments()), **self._given())
 
 
 class RunScript(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run a script, in a folder of its own."""
+    """Run a script, in a folder of its own: one that is given, or one that is fetched now."""
 
     kind: ClassVar[CommandKind] = "script"
     language: Literal["python", "js", "javascript"]
-    code: str
+    code: str = ""
+    source: Endpoint | None = None
 
-    def command(self, tools: Tools) -> Command:
+    async def command(self, tools: Tools) -> Command:
         """Return the interpreter with its script."""
+        code = self.code if self.source is None else await fetch_text(tools, self.source)
         if self.language == "python":
             start, file = [sys.executable, "-I"], "script.py"
         else:
             start, file = ["node"], "script.js"
         argv = (*start, file, *self._arguments())
-        return Command(argv=argv, files={file: self.code.encode()}, **self._given())
+        return Command(argv=argv, files={file: code.encode()}, **self._given())
 
 
 class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -113,17 +120,32 @@ class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
     container_command: str = msgspec.field(default="", name="command")
     ports: dict[str, Scalar] | None = None
     volumes: dict[str, Scalar] | None = None
-    keep: bool = False
+    cleanup: Literal["always", "never", "eventually"] = "always"
+    after_ms: int = 0
+    """How long after its end a container is removed eventually."""
     pull: Literal["ifNotPresent", "always", "never"] = "ifNotPresent"
 
-    def command(self, tools: Tools) -> Command:
+    async def ended(self, tools: Tools) -> None:
+        """Have the container removed after a while: by a process that does not need this one."""
+        if self.cleanup == "eventually":
+            argv = ("/bin/sh", "-c", self._later(self._name(tools)))
+            await tools.commands.start(self.kind, Command(argv=argv))
+
+    def _name(self, tools: Tools) -> str:
+        return self.name or f"weft-{derive(tools.idempotency_key, 'container')[:20]}"
+
+    def _later(self, name: str) -> str:
+        # By its id: until then the name may be that of another one.
+        return _ENGINE_LATER.replace("NAME", name).replace("SECONDS", f"{self.after_ms / 1000:g}")
+
+    async def command(self, tools: Tools) -> Command:
         """Return the engine with the container to run."""
-        name = self.name or f"weft-{derive(tools.idempotency_key, 'container')[:20]}"
+        name = self._name(tools)
         if not _SAFE.fullmatch(name) or not self.image or self.image.startswith("-"):
             raise Refused("the name of a container, or its image, cannot be one", "RUN_INVALID")
         options = ["--name", name, "--pull", _PULL[self.pull], "--interactive"]
         options += ["--env-file", "environment"]  # so that nothing of it is on a command line
-        options += [] if self.keep else ["--rm"]
+        options += ["--rm"] if self.cleanup == "always" else ["--label", f"weft={self.cleanup}"]
         for host, inside in _texts(self.ports or {}).items():
             options += ["--publish", f"{host}:{inside}"]
         for host, inside in _texts(self.volumes or {}).items():
@@ -132,6 +154,8 @@ class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if self.container_command:
             inner = _shell(self.container_command, inner)
         script = _ENGINE.replace("NAME", name)
+        if self.cleanup == "eventually" and not self.awaited:
+            script = script.replace("exec ", "") + self._later(name)
         return Command(
             argv=("/bin/sh", "-c", script, "sh", "run", *options, self.image, *inner),
             undo=("/bin/sh", "-c", _ENGINE_GONE.replace("NAME", name)),
@@ -147,6 +171,10 @@ engine=$({_FIND}) || {{ echo 'neither docker nor podman is installed here' >&2; 
 exec "$engine" "$@"
 """
 _ENGINE_GONE = f"""engine=$({_FIND}) && "$engine" rm --force 'NAME'"""
+_ENGINE_LATER = f"""\
+engine=$({_FIND}) && id=$("$engine" inspect --format '{{{{.Id}}}}' 'NAME') &&
+(sleep SECONDS; "$engine" rm --force "$id") </dev/null >/dev/null 2>&1 &
+"""
 
 
 def _shell(command: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,6 +186,11 @@ def _shell(command: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def as_texts(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return values as a process gets them: what is no text is written as JSON."""
+    return tuple(map(_text, values))
 
 
 def _texts(given: Mapping[str, Any]) -> dict[str, str]:

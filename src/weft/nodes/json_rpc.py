@@ -71,14 +71,19 @@ def _results(answer: HttpAnswer, number: Any, uri: str) -> Iterator[Any]:
     for message in _messages(answer):
         if not isinstance(message, Mapping) or message.get("id") != number:
             continue  # a notification, or a question of the other side
-        error = message.get("error")
-        if error is not None:
-            said = error if isinstance(error, Mapping) else {"message": error}
-            text = f"{said.get('message')} ({said.get('code')})"
-            if "data" in said:
-                text += f": {msgspec.json.encode(said['data']).decode()}"
-            raise Refused(f"{public_url(uri)}: {text[:_LONGEST]}", "RPC")
-        yield message.get("result")
+        yield result_of(message, public_url(uri))
+
+
+def result_of(message: Mapping[str, Any], who: str) -> Any:
+    """Return the result in an answer of `who`; an error in it is refused with the code RPC."""
+    error = message.get("error")
+    if error is not None:
+        said = error if isinstance(error, Mapping) else {"message": error}
+        text = f"{said.get('message')} ({said.get('code')})"
+        if "data" in said:
+            text += f": {msgspec.json.encode(said['data']).decode()}"
+        raise Refused(f"{who}: {text[:_LONGEST]}", "RPC")
+    return message.get("result")
 
 
 def _messages(answer: HttpAnswer) -> Iterator[Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
 from weft.ports.outside import OutsideError
 
-CommandKind = Literal["shell", "script", "container"]
+CommandKind = Literal["shell", "script", "container", "mcp"]
 KINDS: tuple[CommandKind, ...] = get_args(CommandKind)
+_NAMES: Mapping[CommandKind, str] = {"mcp": "server of the Model Context Protocol"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,21 @@ class Finished:
     stderr: bytes = b""
 
 
+class Conversation(Protocol):
+    """A process that is talked with, line by line."""
+
+    async def say(self, line: bytes) -> None:
+        """Write a line to its input; a process that no longer reads shows at the next `hear`."""
+        ...
+
+    async def hear(self) -> bytes:
+        """Return the next line of its output, without its line break.
+
+        Raises OutsideError with code RUN_ENDED when it has ended, RUN_OUTPUT when it says too much.
+        """
+        ...
+
+
 class Commands(Protocol):
     """Runs processes."""
 
@@ -50,11 +67,22 @@ class Commands(Protocol):
         """Start a process that nobody waits for; raises OutsideError like `run`."""
         ...
 
+    def converse(
+        self, kind: CommandKind, command: Command
+    ) -> AbstractAsyncContextManager[Conversation]:
+        """Talk with a process; raises OutsideError like `run`.
+
+        When the context is left its input is closed. It has a moment to end by itself, and then it
+        is killed with everything it has started.
+        """
+        ...
+
 
 def forbidden(kind: CommandKind) -> OutsideError:
     """Return the refusal of a kind of process that nobody allowed."""
     return OutsideError(
-        f"running a {kind} is not allowed here: start this process with --allow {kind}",
+        f"running a {_NAMES.get(kind, kind)} is not allowed here:"
+        f" start this process with --allow {kind}",
         "RUN_FORBIDDEN",
     )
 
@@ -64,6 +92,11 @@ class _NoCommands:
         raise forbidden(kind)
 
     async def start(self, kind: CommandKind, command: Command) -> None:
+        raise forbidden(kind)
+
+    def converse(
+        self, kind: CommandKind, command: Command
+    ) -> AbstractAsyncContextManager[Conversation]:
         raise forbidden(kind)
 
 

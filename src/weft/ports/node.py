@@ -10,7 +10,7 @@ block: it runs in a thread, or, when it burns CPU or must be stopped for certain
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -25,6 +25,12 @@ from weft.ports.outside import NO_RUNS, Http, Log, Mail, Runs
 
 Effect = Literal["control", "outside"]
 S = TypeVar("S", bound=type[msgspec.Struct])
+Told = Callable[[bool], None]
+"""Is told, once, whether what a node came to is kept for good; it must not block."""
+
+
+def _kept_at_once(told: Told) -> None:
+    told(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,9 @@ class Tools:
     hub: EventHub = NO_HUB
     commands: Commands = NO_COMMANDS
     runs: Runs = NO_RUNS
+    once_kept: Callable[[Told], None] = _kept_at_once
+    """Has somebody told when the outcome of this execution is kept: for what may only be
+    acknowledged then. It is told False when that does not happen, or not soon."""
 
 
 @dataclass(frozen=True, slots=True)

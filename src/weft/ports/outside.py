@@ -34,11 +34,16 @@ class HttpRequest:
     verify_tls: bool = True
     follow_redirects: bool = True
     max_bytes: int = 10 * 1024 * 1024
+    linger_s: float | None = None
+    """How long to read the body: of one that has no end, what has come by then is the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """One response, read whole and no larger than the request allowed."""
+    """One response, read whole and no larger than the request allowed.
+
+    Of a body that was still coming when the time to read it was over, it is the beginning.
+    """
 
     status: int
     headers: Mapping[str, str]

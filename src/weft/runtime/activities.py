@@ -31,6 +31,7 @@ from weft.runtime.handling import sound
 from weft.runtime.line_keeper import LineKeeper
 from weft.runtime.log_fields import fields_of
 from weft.runtime.node_process import Job
+from weft.runtime.pledges import Pledges
 from weft.runtime.processes import Processes
 from weft.runtime.redaction import Redactor
 from weft.runtime.threads import MOST_ABANDONED, Threads
@@ -54,9 +55,12 @@ class Activities:
     """What starts the runs that nodes ask for."""
     lines: LineKeeper | None = field(default=None, kw_only=True)
     """Where the lines that nodes write are held until their visit is recorded."""
+    pledges: Pledges = field(default_factory=Pledges, kw_only=True)
+    """Who is to be told when what a node came to is kept."""
 
     async def aclose(self) -> None:
-        """End the processes that wait for nodes."""
+        """End the processes that wait for nodes; whoever waits for something to be kept is told."""
+        self.pledges.close()
         await self.processes.aclose()
 
     async def run(self, token: Token, activity: Activity) -> Succeeded | Failed | Awaits:
@@ -95,6 +99,7 @@ class Activities:
             hub=self.hub,
             commands=self.commands,
             runs=NO_RUNS if self.nursery is None else Offspring(self.nursery, token),
+            once_kept=partial(self.pledges.add, token),
         )
         limit = asyncio.timeout(None)
         try:

@@ -330,6 +330,7 @@ class Engine(Looking):
             self._break(problem)
             return
         self._turns.committed(turn)
+        self._activities.pledges.keep(turn.batch.consumed)
         for name in (*(one.execution_id for one in turn.batch.started), *turn.waiters):
             if name in self._accepted:
                 self._accepted.pop(name).set_result(None)

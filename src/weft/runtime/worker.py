@@ -234,6 +234,7 @@ class Worker:
         outcome = visit.outcome = sound(outcome)
         judgement = program.settle(token, outcome, now_ms=at.clock.now_ms(), dice=at.chance.dice())
         await self._performer.perform(token, judgement, duration_ms)
+        at.activities.pledges.keep((token.publish_id,))
 
     async def _trouble(
         self, delivery: Delivery, hold: Hold, token: Token | None, problem: Exception

@@ -20,7 +20,7 @@ from weft.kernel.messages import CompletionMessage, Token
 from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
 from weft.kernel.program import Activity
 from weft.languages.graph.program import GraphProgram
-from weft.languages.serverless.model import Catch, Fork, Listen, Retry, Task, Try
+from weft.languages.serverless.model import Catch, Consume, Fork, Listen, Retry, Task, Try
 from weft.languages.serverless.program import ServerlessProgram
 from weft.simulation.checking import BrokenError, plain
 from weft.simulation.trial import judged
@@ -88,6 +88,8 @@ def obstacle(program: AnyProgram) -> str:
     for task in program.workflow.tasks.values():
         if isinstance(task, Listen):
             return f"{task.at} listens, and nobody publishes events in a rehearsal"
+        if isinstance(task, Consume):
+            return f"{task.at} takes messages, and nobody sends any in a rehearsal"
     return ""
 
 

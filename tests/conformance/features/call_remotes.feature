@@ -230,10 +230,8 @@ Feature: call a2a, mcp, asyncapi and grpc
 
     Examples:
       | with                                                                        | at               | why               |
-      | {method: tools/list, transport: {stdio: {command: x}}}                      | /transport/stdio | not supported yet |
       | {method: tools/list}                                                        |                  | no transport      |
       | {method: tools, transport: {http: {endpoint: "http://a"}}}                  | /method          | tools/list        |
-      | {method: tools/list, timeout: PT1S, transport: {http: {endpoint: "http://a"}}} | /timeout      | of the task       |
       | {method: tools/list, client: {name: a}, transport: {http: {endpoint: "http://a"}}} | /client   | version           |
 
   Scenario: a message to a channel, over http
@@ -328,14 +326,26 @@ Feature: call a2a, mcp, asyncapi and grpc
     Examples:
       | with                                                              | at                           | why               |
       | channel: a, protocol: kafka, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: amqp1, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: anypointmq, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: googlepubsub, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: ibmmq, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: jms,   message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: mercure, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: mqtt,  message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: mqtt5, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: nats,  message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: pulsar, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: redis, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: sns,   message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: solace, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: sqs,   message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: stomp, message: {}                          | /protocol                    | not supported yet |
+      | channel: a, protocol: ws,    message: {}                          | /protocol                    | not supported yet |
       | channel: a, protocol: smoke, message: {}                          | /protocol                    | unknown protocol  |
       | channel: a, operation: b, message: {}                             |                              | both              |
       | channel: a                                                        |                              | neither           |
       | channel: a, subscription: {consume: {amount: 1}, foreach: {}}, message: {}     | | both |
-      | channel: a, subscription: {foreach: {do: []}}                     | /subscription/foreach        | for               |
-      | channel: a, subscription: {}                                      | /subscription                | no end            |
-      | channel: a, subscription: {consume: {while: .x}}                  | /subscription/consume/while  | amount            |
-      | channel: a, protocol: http, subscription: {consume: {amount: 1}}  | /subscription                | amqp              |
 
   Scenario: a method of a gRPC service
     Given a gRPC service that greets

@@ -136,6 +136,31 @@ Feature: functions and schemas from outside
       {name: Rex}
       """
 
+  Scenario: a function of a catalog for each message that is taken
+    Given a workflow with body:
+      """
+      use: {catalogs: {team: {endpoint: "http://catalog"}}}
+      do:
+        - take: {call: asyncapi, with: {document: {endpoint: "http://docs/pets.json"}, channel: pets, subscription: {consume: {amount: 2}, foreach: {do: [{greet: {call: "greet:1.0.0@team", with: {name: "${ .payload }"}}}]}}}}
+      """
+    And GET http://catalog/functions/greet/1.0.0/function.yaml answers:
+      """
+      {set: "${ \"Hello \" + .name }"}
+      """
+    And GET http://docs/pets.json answers:
+      """
+      {asyncapi: 2.6.0, servers: {main: {url: "http://hub", protocol: http}}, channels: {pets: {}}}
+      """
+    And GET http://hub/pets answers:
+      """
+      [Rex, Tom]
+      """
+    When the workflow is executed
+    Then the workflow should complete with output:
+      """
+      [Hello Rex, Hello Tom]
+      """
+
   Scenario: a function of the document comes before one of a catalog
     Given a workflow with body:
       """
@@ -197,6 +222,16 @@ Feature: functions and schemas from outside
       """
     When the workflow is executed
     Then the workflow should be refused at /use/catalogs/team because: endpoint
+
+  Scenario: the catalog of the runtime has a name of its own, and there is none here
+    Given a workflow with body:
+      """
+      use: {catalogs: {default: {endpoint: "http://catalog"}}}
+      do:
+        - say: {call: "greet:1.0.0@default"}
+      """
+    When the workflow is executed
+    Then the workflow should be refused at /use/catalogs/default because: is the runtime's own
 
   Scenario: the authentication of a catalog is refused by name
     Given a workflow with body:

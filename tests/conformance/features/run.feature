@@ -142,6 +142,72 @@ Feature: run
       | js         | console.log(process.argv.slice(2).join('-'))   |
       | javascript | console.log(process.argv.slice(2).join('-'))   |
 
+  Scenario Outline: a script from elsewhere
+    Given running script is allowed
+    And a workflow with tasks:
+      """
+      - say: {run: {script: {language: python, source: {name: greeting, endpoint: <endpoint>}, arguments: [Ada]}}}
+      """
+    And the workflow input is:
+      """
+      {name: greet}
+      """
+    And GET http://scripts/greet.py answers:
+      """
+      {headers: {content-type: text/x-python}, body: "import sys; print('Hello', sys.argv[1])"}
+      """
+    When the workflow is executed
+    Then the workflow should complete with output:
+      """
+      "Hello Ada\n"
+      """
+
+    Examples:
+      | endpoint                                                        |
+      | "http://scripts/greet.py"                                       |
+      | "http://scripts/{name}.py"                                      |
+      | {uri: "${ \"http://scripts/\" + .name + \".py\" }", authentication: {bearer: {token: t}}} |
+      | "data:,import sys; print('Hello', sys.argv[1])"                 |
+
+  Scenario: a script from elsewhere that is not there
+    Given running script is allowed
+    And a workflow with tasks:
+      """
+      - say: {run: {script: {language: python, source: {endpoint: "http://scripts/none.py"}}}}
+      """
+    And GET http://scripts/none.py answers:
+      """
+      {status: 404, body: none}
+      """
+    When the workflow is executed
+    Then the workflow should fault with error:
+      """
+      {type: "https://serverlessworkflow.io/spec/1.0.0/errors/communication", status: 500, instance: /do/0/say}
+      """
+    And the detail of the error should say: http://scripts/none.py is not there: 404
+
+  Scenario Outline: a container is removed when it should be
+    Given running container is allowed
+    And a container engine that keeps a book
+    And a workflow with tasks:
+      """
+      - say: {run: {await: <await>, container: {image: alpine, name: pets<lifetime>}}}
+      """
+    When the workflow is executed
+    Then the workflow should complete
+    And the container engine should have been told:
+      """
+      <told>
+      """
+
+    Examples:
+      | await | lifetime                                                          | told |
+      | true  |                                                                   | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --rm alpine] |
+      | true  | , lifetime: {cleanup: always}                                     | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --rm alpine] |
+      | true  | , lifetime: {cleanup: never}                                      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label weft=never alpine] |
+      | true  | , lifetime: {cleanup: eventually, after: {milliseconds: 50}}      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label weft=eventually alpine, "inspect --format {{.Id}} pets", rm --force the-id-of-pets] |
+      | false | , lifetime: {cleanup: eventually, after: {milliseconds: 50}}      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label weft=eventually alpine, "inspect --format {{.Id}} pets", rm --force the-id-of-pets] |
+
   Scenario: a container
     Given running container is allowed
     And a container engine that prints its arguments
@@ -217,6 +283,13 @@ Feature: run
       | {shell: {command: ls, arguments: {a: 1}}}                   | /do/0/say/run/shell/arguments   | list              |
       | {return: nothing, shell: {command: ls}}                     | /do/0/say/run/return            | stdout            |
       | {script: {language: ruby, code: "1"}}                       | /do/0/say/run/script/language   | python or js      |
-      | {script: {language: js, source: {endpoint: "http://x"}}}    | /do/0/say/run/script/source     | not supported     |
-      | {container: {image: a, lifetime: {cleanup: eventually}}}    | /do/0/say/run/container/lifetime | not supported    |
+      | {script: {language: js}}                                    | /do/0/say/run/script            | write the script  |
+      | {script: {language: js, code: "1", source: {endpoint: "http://x"}}} | /do/0/say/run/script    | both              |
+      | {script: {language: js, source: "http://x"}}                | /do/0/say/run/script/source     | endpoint          |
+      | {container: {}}                                             | /do/0/say/run/container         | image             |
+      | {container: {image: a, pullPolicy: sometimes}}              | /do/0/say/run/container/pullPolicy | never          |
+      | {container: {image: a, lifetime: {cleanup: eventually}}}    | /do/0/say/run/container/lifetime | no `after`       |
+      | {container: {image: a, lifetime: {cleanup: always, after: PT1S}}} | /do/0/say/run/container/lifetime | only for   |
+      | {container: {image: a, lifetime: {cleanup: eventually, after: soon}}} | /do/0/say/run/container/lifetime/after | not a duration |
+      | {container: {image: a, lifetime: {cleanup: eventually, after: "${ .x }"}}} | /do/0/say/run/container/lifetime/after | not supported |
       | {workflow: {name: x}}                                       | /do/0/say/run/workflow          | namespace         |

@@ -7,12 +7,20 @@ import os
 import shutil
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from weft.ports.commands import Command, CommandKind, Commands, Finished, forbidden
+from weft.adapters.host.conversing import Talk
+from weft.ports.commands import (
+    Command,
+    CommandKind,
+    Commands,
+    Conversation,
+    Finished,
+    forbidden,
+)
 from weft.ports.outside import OutsideError
 
 CHUNK = 65_536
@@ -66,6 +74,19 @@ class HostCommands:
         self._left.add(task)
         task.add_done_callback(self._left.discard)
 
+    @asynccontextmanager
+    async def converse(self, kind: CommandKind, command: Command) -> AsyncIterator[Conversation]:
+        """Talk with a process, and let it end."""
+        with TemporaryDirectory(prefix="weft-run-") as folder:
+            process = await self._begin(kind, command, folder)
+            talk = Talk(process)
+            try:
+                yield talk
+                await talk.leave()
+            finally:
+                await talk.over()
+                await asyncio.shield(_stop(process, kind, command, folder))
+
     async def _begin(
         self, kind: CommandKind, command: Command, folder: str, out: int = PIPE
     ) -> Process:
@@ -88,6 +109,7 @@ class HostCommands:
                 cwd=folder,
                 env=_environment(kind, command.environment),
                 start_new_session=True,
+                limit=command.max_bytes,
             )
         except (OSError, ValueError) as problem:
             raise OutsideError(f"{name} cannot be executed: {problem}", "RUN_NOT_FOUND") from None
@@ -108,7 +130,8 @@ def _environment(kind: CommandKind, given: Mapping[str, str]) -> dict[str, str]:
 async def _feed(process: Process, data: bytes) -> None:
     if process.stdin is None:
         return
-    with suppress(BrokenPipeError, ConnectionResetError):  # it need not read what it is given
+    # It need not read what it is given, nor live so long; uvloop tells that by a RuntimeError.
+    with suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
         process.stdin.write(data)
         await process.stdin.drain()
     process.stdin.close()

@@ -63,7 +63,7 @@ class HostHttp:
             response = await client.send(outgoing, stream=True, auth=None)
             try:
                 if not request.follow_redirects or response.next_request is None:
-                    body = await _read(response, request.max_bytes)
+                    body = await _read(response, request)
                     return response.status_code, _joined(response.headers), body
                 outgoing = _redirected(outgoing, response.next_request)
             finally:
@@ -86,14 +86,20 @@ class HostHttp:
         return self._clients[verify_tls]
 
 
-async def _read(response: httpx2.Response, max_bytes: int) -> bytes:
-    """Read the body, unpacked; stop as soon as it is larger than `max_bytes`."""
+async def _read(response: httpx2.Response, request: HttpRequest) -> bytes:
+    """Read the body, unpacked; stop when it is too large, or when the time to read it is over."""
     body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > max_bytes:
-            message = f"the answer is larger than {max_bytes} bytes: raise `max_bytes` to take it"
-            raise OutsideError(message, "HTTP_TOO_LARGE")
+    reading = asyncio.timeout(request.linger_s)
+    try:
+        async with reading:
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > request.max_bytes:
+                    message = f"the answer is larger than {request.max_bytes} bytes"
+                    raise OutsideError(f"{message}: raise `max_bytes` to take it", "HTTP_TOO_LARGE")
+    except TimeoutError:
+        if not reading.expired():
+            raise
     return bytes(body)
 
 

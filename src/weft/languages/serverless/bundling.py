@@ -127,11 +127,16 @@ def _nodes(value: Any, at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if isinstance(value, Mapping):
         yield at, value
         for key, one in value.items():
-            if key not in _DATA:
+            if key not in _DATA or _has_tasks(value, key):
                 yield from _nodes(one, join(at, key))
     elif isinstance(value, list):
         for index, one in enumerate(value):
             yield from _nodes(one, join(at, index))
+
+
+def _has_tasks(task: Mapping[str, Any], key: str) -> bool:
+    """Return whether the arguments of a call hold tasks: those for each message that is taken."""
+    return key == "with" and task.get("call") == "asyncapi"
 
 
 def _called(value: Mapping[str, Any], known: Fetched) -> Iterator[tuple[str, str]]:
@@ -222,7 +227,8 @@ def _with_schemas(value: Any, known: Fetched, base: str) -> Any:
     if not isinstance(value, Mapping):
         return value
     found = {
-        key: one if key in _DATA else _with_schemas(one, known, base) for key, one in value.items()
+        key: one if key in _DATA and not _has_tasks(value, key) else _with_schemas(one, known, base)
+        for key, one in value.items()
     }
     schema = value.get("schema")
     if isinstance(schema, Mapping):

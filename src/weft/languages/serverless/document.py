@@ -181,6 +181,9 @@ def _check_catalogs(use: Fields, findings: Findings) -> None:
     catalogs = use.inside("catalogs", use.mapping("catalogs"))
     for name, value in catalogs.value.items():
         at = join(catalogs.at, name)
+        if name == "default":
+            message = 'the catalog "default" is the runtime\'s own, and this runtime has none'
+            findings.error("UNSUPPORTED", message, at=at, hint="give it another name")
         if not isinstance(value, dict):
             message = f"the catalog {quote(name)} must be a mapping, not {kind_of(value)}"
             findings.error("BAD_FIELD", message, at=at, hint="write {endpoint: URL}")

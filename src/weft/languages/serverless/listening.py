@@ -12,7 +12,7 @@ from weft.errors import ExpressionError
 from weft.kernel.json import encode
 from weft.languages.serverless.faults import FaultError, standard
 from weft.languages.serverless.matching import Event, Look, enough
-from weft.languages.serverless.model import Listen, Shaping, Task, Wanted
+from weft.languages.serverless.model import Foreach, Listen, Shaping, Task, Wanted
 from weft.languages.serverless.sight import Run
 from weft.languages.serverless.state import Action, Frame, State
 from weft.languages.serverless.stops import Go, Hear, Stop
@@ -82,21 +82,27 @@ def heard(walk: Walk, task: Listen, event: Event) -> Next:
 def handled(walk: Walk, task: Listen, output: Any, event: Any = None) -> Next:
     """The tasks for one event came to `output`: keep it, and go on listening if that is due."""
     frame = walk.state.frames[-1]
-    if task.foreach is not None:
-        frame.memo = {"event": event, **frame.memo}
-        raw = output
-        output = _shaped(walk, task, task.foreach.output, frame, raw, {"raw_output": raw})
-        exported = {"raw_output": raw, "output": output}
-        if task.foreach.export.template is not None:
-            walk.state.context = _shaped(walk, task, task.foreach.export, frame, output, exported)
-    frame.items = [*frame.items, output]
-    frame.memo = {name: one for name, one in frame.memo.items() if name != "event"}
+    keep(walk, task, task.foreach, output, event)
     wanted = task.wanted
     if isinstance(wanted.until, Expression):
         over = walk.holds(wanted.until, walk.given(task, frame, frame.items), task.at)
     else:
         over = wanted.until is None and enough(wanted, frame.memo["met"])
     return walk.complete(frame.items) if over else on(walk, task)
+
+
+def keep(walk: Walk, task: Task, foreach: Foreach | None, output: Any, event: Any) -> None:
+    """Add what came of one event to the items of the task on top, shaped as `foreach` says."""
+    frame = walk.state.frames[-1]
+    if foreach is not None:
+        frame.memo = {"event": event, **frame.memo}
+        raw = output
+        output = _shaped(walk, task, foreach.output, frame, raw, {"raw_output": raw})
+        exported = {"raw_output": raw, "output": output}
+        if foreach.export.template is not None:
+            walk.state.context = _shaped(walk, task, foreach.export, frame, output, exported)
+    frame.items = [*frame.items, output]
+    frame.memo = {name: one for name, one in frame.memo.items() if name != "event"}
 
 
 def _read(event: Event, form: str) -> Any:
@@ -109,7 +115,7 @@ def _read(event: Event, form: str) -> Any:
 
 
 def _shaped(
-    walk: Walk, task: Listen, shaping: Shaping, frame: Frame, data: Any, extra: dict[str, Any]
+    walk: Walk, task: Task, shaping: Shaping, frame: Frame, data: Any, extra: dict[str, Any]
 ) -> Any:
     if shaping.template is not None:
         try:

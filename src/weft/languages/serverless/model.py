@@ -254,6 +254,23 @@ class Foreach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Consume(Call):
+    """Messages, taken until there are enough: one call after another, each for some of them."""
+
+    filter: Expression | None
+    amount: Template | None
+    lasting: Duration | None
+    go_on: Expression | None
+    until: Expression | None
+    foreach: Foreach | None
+
+    @property
+    def kind(self) -> str:
+        """Return the word that makes it this kind of task."""
+        return "call"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listen(Task):
     """A wait for events."""
 
@@ -321,7 +338,7 @@ def _own_lists(task: Task) -> tuple[TaskList, ...]:
             return (tasks,)
         case Try(tasks=tasks, catch=catch):
             return (tasks, catch.tasks)
-        case Listen(foreach=Foreach(tasks=tasks)):
+        case Listen(foreach=Foreach(tasks=tasks)) | Consume(foreach=Foreach(tasks=tasks)):
             return (tasks,)
         case _:
             return ()

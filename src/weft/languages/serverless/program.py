@@ -33,11 +33,11 @@ from weft.languages.serverless.faults import (
     to_error,
 )
 from weft.languages.serverless.making import Maker
-from weft.languages.serverless.model import Call, Fork, Workflow
+from weft.languages.serverless.model import Call, Consume, Fork, Workflow
 from weft.languages.serverless.model import Run as RunTask
 from weft.languages.serverless.picture import picture_of
 from weft.languages.serverless.sight import Run
-from weft.languages.serverless.state import Action, Keeper, begin
+from weft.languages.serverless.state import Action, Keeper, Kind, begin
 from weft.languages.serverless.stops import (
     Act,
     Attempt,
@@ -194,7 +194,8 @@ class ServerlessProgram:
                 value = decode(output) if isinstance(output, Raw) else output
                 if isinstance(stop.task, RunTask) and not stop.task.awaited:
                     value = walk.state.frames[-1].given
-                return walk.go(Action("complete", value))
+                kind: Kind = "taken" if isinstance(stop.task, Consume) else "complete"
+                return walk.go(Action(kind, value))
             case Failed(error):
                 return walk.go(Action("raise", fault_of(error, stop.task.at).value()))
             case Awaits(name=name, key=key):

@@ -8,8 +8,10 @@ from weft.languages.graph.fields import Fields
 from weft.languages.graph.findings import join, kind_of, quote
 from weft.languages.serverless.arguments import Arguments
 from weft.languages.serverless.desk import DEFINITION, Desk
-from weft.languages.serverless.model import Task
+from weft.languages.serverless.model import Consume, Task
+from weft.languages.serverless.read_events import ReadList, read_foreach
 from weft.languages.serverless.read_parts import read_duration
+from weft.languages.serverless.values import expression_in
 
 _KNOWN = ("document", "channel", "operation", "server", "protocol", "message", "subscription")
 _PROTOCOLS: tuple[str, ...] = (
@@ -26,9 +28,10 @@ _PROTOCOLS += ("mercure", "mqtt", "mqtt5", "nats", "pulsar", "redis", "sns", "so
 _PROTOCOLS += ("stomp", "ws")
 _SPOKEN = ("http", "amqp")
 _MOST = 10_000
+_ENDS = ("amount", "for", "while", "until")
 
 
-def read_asyncapi(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
+def read_asyncapi(fields: Fields, base: dict[str, Any], desk: Desk, read_list: ReadList) -> Task:
     """Return a call that publishes a message, or takes messages."""
     fields.reject_unknown((*_KNOWN, "authentication"))
     value = fields.value
@@ -53,47 +56,55 @@ def read_asyncapi(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
         if headers is not None and not isinstance(headers, dict | str):
             text = f"headers must be a mapping or an expression, not {kind_of(headers)}"
             desk.error("BAD_FIELD", text, join(message.at, "headers"))
-    if value.get("subscription") is not None:
-        _subscription(fields, arguments, desk)
     if value.get("authentication") is not None:
         at = join(fields.at, "authentication")
         policy = arguments.policy(value["authentication"], at, "/authentication")
         arguments.value["authentication"] = policy
-    return arguments.call(base, "asyncapi")
+    if arguments.value.pop("subscription", None) is None:
+        return arguments.call(base, "asyncapi")
+    call = arguments.call(base, "asyncapi")
+    return Consume(
+        **base,
+        function=call.function,
+        arguments=call.arguments,
+        secrets=call.secrets,
+        **_subscription(fields, desk, read_list),
+    )
 
 
-def _subscription(fields: Fields, arguments: Arguments, desk: Desk) -> None:
-    """Check how long messages are taken. A bound is needed: a call cannot last for ever."""
+def _subscription(fields: Fields, desk: Desk, read_list: ReadList) -> dict[str, Any]:
+    """Return which messages are taken, how many, and what is done with each."""
     given = fields.inside("subscription", fields.mapping("subscription"))
     given.reject_unknown(("filter", "consume", "foreach"))
-    for name in ("filter", "foreach"):
-        if given.value.get(name) is not None:
-            hint = "take the messages, and then use a `for` task over them"
-            desk.unsupported(f"`{name}` of a subscription", join(given.at, name), hint)
-    if fields.value.get("protocol") == "http":
-        hint = "use a server that speaks amqp"
-        desk.unsupported("subscribing over http", given.at, hint)
+    wanted = desk.expression(given.value.get("filter"), join(given.at, "filter"), DEFINITION)
     consume = given.inside("consume", given.mapping("consume"))
-    consume.reject_unknown(("amount", "for", "while", "until"))
-    for name in ("while", "until"):
-        if consume.value.get(name) is not None:
-            hint = "write an `amount`, or a time with `for`"
-            desk.unsupported(f"`{name}` of a subscription", join(consume.at, name), hint)
-    amount = consume.value.get("amount")
+    consume.reject_unknown(_ENDS)
+    ends = [name for name in _ENDS if consume.value.get(name) is not None]
+    if not ends:
+        hint = "write consume: {amount: 1}, {for: PT30S}, {until: ...} or {while: ...}"
+        desk.error("MISSING_FIELD", "the subscription has no end", given.at, hint)
+    if len(set(ends) - {"for"}) > 1:
+        message = "only one of amount, while and until says how many messages are taken"
+        desk.error("BAD_FIELD", message, consume.at, "leave the others out")
+    amount, at = consume.value.get("amount"), join(consume.at, "amount")
     if not isinstance(amount, str):
         consume.number("amount", 1, _MOST, whole=True)
-    taken: dict[str, Any] = {"amount": amount}
-    if consume.value.get("for") is not None:
-        at = join(consume.at, "for")
-        length = read_duration(desk, consume.value["for"], at, DEFINITION)
-        if length.fixed_ms is None:
-            desk.unsupported("an expression as `for`", at, "write a duration such as PT30S")
-        taken["for_ms"] = length.fixed_ms
-    if amount is None and "for_ms" not in taken:
-        hint = "write consume: {amount: 1} or consume: {for: PT30S}"
-        desk.error("MISSING_FIELD", "the subscription has no end", given.at, hint)
-    arguments.moved("/subscription", consume.at)
-    arguments.value["subscription"] = taken
+    elif expression_in(amount) is None:
+        desk.error("BAD_FIELD", "the amount is a text", at, "write a number, or ${ ... }")
+    lasting = consume.value.get("for")
+    foreach = None
+    if given.value.get("foreach") is not None:
+        foreach = read_foreach(given, desk, read_list)
+    return {
+        "filter": wanted,
+        "amount": None if amount is None else desk.template(amount, at, DEFINITION),
+        "lasting": None
+        if lasting is None
+        else read_duration(desk, lasting, join(consume.at, "for"), DEFINITION),
+        "go_on": desk.expression(consume.value.get("while"), join(consume.at, "while"), DEFINITION),
+        "until": desk.expression(consume.value.get("until"), join(consume.at, "until"), DEFINITION),
+        "foreach": foreach,
+    }
 
 
 def _one_of(fields: Fields, names: tuple[str, str], desk: Desk) -> None:

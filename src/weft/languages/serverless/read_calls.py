@@ -11,6 +11,7 @@ from weft.languages.serverless.arguments import Arguments
 from weft.languages.serverless.desk import Desk
 from weft.languages.serverless.model import Task
 from weft.languages.serverless.read_asyncapi import read_asyncapi
+from weft.languages.serverless.read_events import ReadList
 from weft.languages.serverless.read_remotes import read_a2a, read_grpc, read_mcp
 
 _HTTP = ("method", "endpoint", "headers", "body", "query", "output", "redirect")
@@ -20,14 +21,13 @@ _OUTPUTS = ("raw", "content", "response")
 ReadCall = Callable[[Fields, dict[str, Any], Desk], Task | None]
 
 
-def read_call(fields: Fields, base: dict[str, Any], desk: Desk, _: tuple[str, ...]) -> Task | None:
+def read_call(fields: Fields, base: dict[str, Any], desk: Desk, read_list: ReadList) -> Task | None:
     """Return a call, or nothing after what is wrong with it was reported."""
     function = fields.text("call", required="name what is called, such as http")
     at = join(fields.at, "call")
     if function is None:
         return None
-    reader = _READERS.get(function)
-    if reader is None:
+    if function not in KNOWN:
         desk.error(
             "UNKNOWN_NAME",
             f"calling the function {quote(function)} is not possible: it is not known",
@@ -36,13 +36,15 @@ def read_call(fields: Fields, base: dict[str, Any], desk: Desk, _: tuple[str, ..
         )
         return None
     given = desk.fields(fields.mapping("with"), f'{fields.owner}: "with"', join(fields.at, "with"))
-    return reader(given, base, desk)
+    if function == "asyncapi":
+        return read_asyncapi(given, base, desk, read_list)
+    return _READERS[function](given, base, desk)
 
 
 def _remedy(function: str) -> str:
     if "@" in function or "://" in function:
         return "functions from outside are fetched by `weft run`, `validate` and `submit`"
-    return f"define it under /use/functions, or call one of: {', '.join(_READERS)}"
+    return f"define it under /use/functions, or call one of: {', '.join(KNOWN)}"
 
 
 def _read_http(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
@@ -90,9 +92,10 @@ def _mapping_or_expression(fields: Fields, name: str, desk: Desk) -> None:
 
 _READERS: dict[str, ReadCall] = {
     "a2a": read_a2a,
-    "asyncapi": read_asyncapi,
     "grpc": read_grpc,
     "http": _read_http,
     "mcp": read_mcp,
     "openapi": _read_openapi,
 }
+KNOWN = ("asyncapi", *_READERS)
+"""What can be called, besides functions."""

@@ -73,12 +73,13 @@ def read_listen(fields: Fields, base: dict[str, Any], desk: Desk, read_list: Rea
     wanted = read_wanted(inner.value.get("to") or {}, join(at, "to"), desk, until=True)
     foreach = None
     if fields.value.get("foreach") is not None:
-        foreach = _read_foreach(fields, desk, read_list)
+        foreach = read_foreach(fields, desk, read_list)
     form = cast(Literal["data", "envelope", "raw"], read)
     return Listen(**base, wanted=wanted, read=form, foreach=foreach)
 
 
-def _read_foreach(fields: Fields, desk: Desk, read_list: ReadList) -> Foreach:
+def read_foreach(fields: Fields, desk: Desk, read_list: ReadList) -> Foreach:
+    """Return what is done with each of the events, or messages, that come."""
     inner = fields.inside("foreach", fields.mapping("foreach"))
     inner.reject_unknown(("item", "at", "do", "output", "export"))
     item, index = desk.variable(inner, "item", "item"), desk.variable(inner, "at", "index")

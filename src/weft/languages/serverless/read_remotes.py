@@ -7,8 +7,10 @@ from typing import Any
 from weft.languages.graph.fields import Fields
 from weft.languages.graph.findings import join, kind_of, quote, suggest
 from weft.languages.serverless.arguments import Arguments
-from weft.languages.serverless.desk import Desk
-from weft.languages.serverless.model import Task
+from weft.languages.serverless.desk import TASK_INPUT, Desk
+from weft.languages.serverless.model import Duration, Task
+from weft.languages.serverless.read_parts import read_duration
+from weft.languages.serverless.read_run import check_process
 from weft.languages.serverless.values import expression_in
 
 _A2A = (
@@ -85,25 +87,48 @@ def read_mcp(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
     _method(fields, _MCP, desk)
     fields.text("protocolVersion")
     _parameters(fields, "parameters", desk)
-    if fields.value.get("timeout") is not None:
-        hint = "write it as `timeout` of the task itself"
-        desk.unsupported("`with.timeout` of call: mcp", join(fields.at, "timeout"), hint)
     client = fields.inside("client", fields.mapping("client"))
     client.reject_unknown(("name", "version", "description"))
     if fields.value.get("client") is not None:
         for name in ("name", "version"):
             client.text(name, required=f"write the client's {name}")
+    rest = {name: one for name, one in fields.value.items() if name not in ("transport", "timeout")}
+    arguments = Arguments(desk, fields.at, rest)
+    _transport(fields, arguments, desk)
+    return arguments.call({**base, "timeout": _limit(fields, base, desk)}, "mcp")
+
+
+def _limit(fields: Fields, base: dict[str, Any], desk: Desk) -> Duration | None:
+    """Return how long the call may take: as the task says it, or its arguments."""
+    own: Duration | None = base.get("timeout")
+    given, at = fields.value.get("timeout"), join(fields.at, "timeout")
+    if given is None:
+        return own
+    if own is not None:
+        message = "the task has a timeout, and its arguments have one too"
+        desk.error("BAD_FIELD", message, at, "leave one of them out")
+    return read_duration(desk, given, at, TASK_INPUT)
+
+
+def _transport(fields: Fields, arguments: Arguments, desk: Desk) -> None:
     transport = fields.inside("transport", fields.mapping("transport"))
     transport.reject_unknown(("http", "stdio", "options"))
-    arguments = Arguments(desk, fields.at, dict(fields.value))
-    arguments.value.pop("transport", None)
-    if "stdio" in transport.value:
-        hint = "start the server with its HTTP transport, and use `http`"
-        desk.unsupported("the transport stdio", join(transport.at, "stdio"), hint)
-    elif not isinstance(transport.value.get("http"), dict):
-        hint = "write transport: {http: {endpoint: URL}}"
-        desk.error("MISSING_FIELD", f"{fields.owner} has no transport", fields.at, hint)
-    else:
+    if transport.value.get("options"):
+        at = join(transport.at, "options")
+        desk.unsupported("`options` of a transport", at, "there are none: leave it out")
+    given = [name for name in ("http", "stdio") if isinstance(transport.value.get(name), dict)]
+    if len(given) != 1:
+        what = "both an http and a stdio transport" if given else "no transport"
+        hint = "write transport: {http: {endpoint: URL}}, or {stdio: {command: PROGRAM}}"
+        desk.error("MISSING_FIELD", f"{fields.owner} has {what}", fields.at, hint)
+    if given == ["stdio"]:
+        stdio = transport.inside("stdio", transport.value["stdio"])
+        stdio.reject_unknown(("command", "arguments", "environment"))
+        stdio.text("command", required="name the program that is the server")
+        check_process(stdio, desk)
+        arguments.moved("/process", stdio.at)
+        arguments.value["process"] = dict(stdio.value)
+    if given == ["http"]:
         http = transport.inside("http", transport.value["http"])
         http.reject_unknown(("endpoint", "headers"))
         at = join(http.at, "endpoint")
@@ -112,7 +137,6 @@ def read_mcp(fields: Fields, base: dict[str, Any], desk: Desk) -> Task:
             _parameters(http, "headers", desk)
             arguments.moved("/headers", join(http.at, "headers"))
             arguments.value["headers"] = http.value["headers"]
-    return arguments.call(base, "mcp")
 
 
 def _method(fields: Fields, known: tuple[str, ...], desk: Desk) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from weft.languages.graph.fields import Fields
 from weft.languages.graph.findings import join, kind_of, quote
-from weft.languages.serverless.desk import CALL_DEFINITION, Desk
+from weft.languages.serverless.arguments import Arguments
+from weft.languages.serverless.desk import DEFINITION, Desk
 from weft.languages.serverless.model import Run, Task
-from weft.languages.serverless.values import Template
+from weft.languages.serverless.read_parts import read_duration
 
 _KINDS = ("shell", "script", "container", "workflow")
 _SHARED = ("stdin", "arguments", "environment")
@@ -40,22 +41,30 @@ def read_run(fields: Fields, base: dict[str, Any], desk: Desk, _: tuple[str, ...
     returned = outer.choice("return", _RETURNS)
     inner = outer.inside(kind, outer.mapping(kind))
     inner.reject_unknown(_FIELDS[kind])
-    value = _READERS[kind](inner, desk)
+    arguments = Arguments(desk, inner.at)
+    _READERS[kind](inner, desk, arguments)
+    value = arguments.value
     if kind == "workflow":
         if returned is not None:
             message = f"{fields.owner}: only a process has something to return"
             desk.error("BAD_FIELD", message, join(outer.at, "return"), "leave it out")
     else:
-        _check_shared(inner, desk)
+        check_process(inner, desk)
         value |= {name: inner.value[name] for name in _SHARED if inner.value.get(name) is not None}
         value |= {} if returned is None else {"return": returned}
     value["await"] = awaited
-    template = Template(value, lambda text, at: desk.text(text, inner.at + at, CALL_DEFINITION))
-    secrets = tuple(sorted(desk.uses.secrets)) if "secrets" in template.names else ()
-    return Run(**base, function=kind, arguments=template, secrets=secrets, awaited=awaited)
+    call = arguments.call(base, kind)
+    return Run(
+        **base,
+        function=kind,
+        arguments=call.arguments,
+        secrets=call.secrets,
+        awaited=awaited,
+    )
 
 
-def _check_shared(fields: Fields, desk: Desk) -> None:
+def check_process(fields: Fields, desk: Desk) -> None:
+    """Report arguments and an environment that no process can have."""
     arguments = fields.value.get("arguments")
     if arguments is not None and not isinstance(arguments, list | str):
         message = f"arguments must be a list, not {kind_of(arguments)}"
@@ -67,26 +76,29 @@ def _check_shared(fields: Fields, desk: Desk) -> None:
         desk.error("BAD_FIELD", message, join(fields.at, "environment"), "write NAME: value")
 
 
-def _shell(fields: Fields, _: Desk) -> dict[str, Any]:
-    return {"shell": fields.text("command", required="write a command") or ""}
+def _shell(fields: Fields, _: Desk, arguments: Arguments) -> None:
+    arguments.value["shell"] = fields.text("command", required="write a command") or ""
+    arguments.moved("/shell", join(fields.at, "command"))
 
 
-def _script(fields: Fields, desk: Desk) -> dict[str, Any]:
+def _script(fields: Fields, desk: Desk, arguments: Arguments) -> None:
     language = fields.text("language", required="write language: python, or js")
     if language is not None and language not in ("python", "js", "javascript"):
         at = join(fields.at, "language")
         desk.unsupported(f"the script language {quote(language)}", at, "use python or js")
-    if "source" in fields.value:
-        hint = "write the script itself under `code`"
-        desk.unsupported("a script in an external resource", join(fields.at, "source"), hint)
-        return {"language": language, "code": ""}
-    return {"language": language, "code": fields.text("code", required="write the script") or ""}
+    arguments.value["language"] = language
+    if fields.value.get("source") is None:
+        arguments.value["code"] = fields.text("code", required="write the script") or ""
+        return
+    if fields.value.get("code") is not None:
+        message = f"{fields.owner} has both code and a source"
+        desk.error("BAD_FIELD", message, fields.at, "leave one of them out")
+    arguments.value["source"] = arguments.resource(fields, "source")
 
 
-def _container(fields: Fields, desk: Desk) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "image": fields.text("image", required="name an image, such as alpine:3") or ""
-    }
+def _container(fields: Fields, desk: Desk, arguments: Arguments) -> None:
+    value = arguments.value
+    value["image"] = fields.text("image", required="name an image, such as alpine:3") or ""
     value |= {
         name: fields.value[name]
         for name in ("name", "command", "ports", "volumes")
@@ -97,16 +109,25 @@ def _container(fields: Fields, desk: Desk) -> dict[str, Any]:
     lifetime = fields.inside("lifetime", fields.mapping("lifetime"))
     lifetime.reject_unknown(("cleanup", "after"))
     cleanup = lifetime.choice("cleanup", ("always", "never", "eventually"))
-    if cleanup == "eventually" or "after" in lifetime.value:
-        what = "removing a container some time after its end"
-        desk.unsupported(what, lifetime.at, "write cleanup: always, or never")
-    return {**value, "keep": cleanup == "never"}
+    value |= {} if cleanup is None else {"cleanup": cleanup}
+    if ("after" in lifetime.value) != (cleanup == "eventually"):
+        given = "after" in lifetime.value
+        message = "`after` is only for" if given else "there is no `after` for"
+        message += " a container that is removed eventually"
+        hint = "write lifetime: {cleanup: eventually, after: PT1H}"
+        desk.error("BAD_FIELD", message, lifetime.at, hint)
+    elif cleanup == "eventually":
+        at = join(lifetime.at, "after")
+        length = read_duration(desk, lifetime.value["after"], at, DEFINITION)
+        if length.fixed_ms is None:
+            desk.unsupported("an expression as `after`", at, "write a duration such as PT1H")
+        value["after_ms"] = length.fixed_ms
 
 
-def _workflow(fields: Fields, _: Desk) -> dict[str, Any]:
+def _workflow(fields: Fields, _: Desk, arguments: Arguments) -> None:
     namespace = fields.text("namespace", required="name the namespace of the other workflow")
     name = fields.text("name", required="name the other workflow")
-    return {
+    arguments.value |= {
         "workflow": f"{namespace}_{name}",
         "version": fields.text("version") or "latest",
         "input": fields.value.get("input"),

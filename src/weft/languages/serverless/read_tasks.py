@@ -269,12 +269,10 @@ def _read_try(
     return read_catch(fields, base, tasks, desk, targets, read_list, read_then)
 
 
-def _read_call(
-    fields: Fields, base: dict[str, Any], desk: Desk, targets: tuple[str, ...]
-) -> Task | None:
+def _read_call(fields: Fields, base: dict[str, Any], desk: Desk, _: tuple[str, ...]) -> Task | None:
     name = fields.value["call"]
     if not isinstance(name, str) or name not in desk.uses.functions:
-        return read_call(fields, base, desk, targets)
+        return read_call(fields, base, desk, read_list)
     at = join(fields.at, "call")
     desk.uses.used.add(("functions", name))
     if name in desk.calling or len(desk.calling) >= DEEPEST_CALL:

@@ -7,7 +7,16 @@ from typing import Any
 
 from weft import __version__
 from weft.kernel.moment import to_iso
-from weft.languages.serverless.model import Call, For, Foreach, Listen, Task, Try, Workflow
+from weft.languages.serverless.model import (
+    Call,
+    Consume,
+    For,
+    Foreach,
+    Listen,
+    Task,
+    Try,
+    Workflow,
+)
 from weft.languages.serverless.state import Frame, State
 
 HIDDEN = "[redacted]"
@@ -113,11 +122,11 @@ def named_by(frame: Frame, task: Task | None) -> Iterator[tuple[str, Any]]:
         case For(each=each, index=index) if frame.items:
             yield each, frame.items[frame.index]
             yield index, frame.index
-        case Listen(foreach=Foreach(item=item, index=index)) if (
+        case Listen(foreach=Foreach() as each) | Consume(foreach=Foreach() as each) if (
             frame.memo and "event" in frame.memo
         ):
-            yield item, frame.memo["event"]
-            yield index, frame.index
+            yield each.item, frame.memo["event"]
+            yield each.index, frame.index
         case Try(catch=catch) if frame.phase == "catch":
             yield catch.name, frame.error
 

@@ -19,7 +19,7 @@ from weft.kernel.json import encode
 
 Kind = (
     Literal["begin", "enter", "complete", "after", "listed", "attempt", "raise", "end"]
-    | Literal["hear", "heard", "await"]
+    | Literal["hear", "heard", "await", "take", "taken"]
 )
 """What is to be done:
 
@@ -33,6 +33,8 @@ Kind = (
     end        the workflow ends with `value`
     hear       the listen of the top frame looks at the next event
     heard      the event `value` came to the listen of the top frame
+    take       the task of the top frame takes messages, or handles what it has taken
+    taken      `value` is what came of taking messages
     await      what the task of the top frame has started will tell its end at the address `value`
 """
 
@@ -70,7 +72,8 @@ class Frame(msgspec.Struct):
     then: str = ""
     """Of a task whose extensions run after it: where it leads, when it was decided inside it."""
     memo: Any = None
-    """Of a listen: which filters are met, what events agree in, and the event at hand."""
+    """Of a listen: which filters are met, what events agree in, and the event at hand. Of a task
+    that takes messages: what is still to be handled, and how to go on."""
 
 
 class State(msgspec.Struct):

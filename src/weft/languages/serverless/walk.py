@@ -8,11 +8,10 @@ needs more than one effect: that gets a message of its own, which can safely be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from weft.languages.serverless import catching, extending, listening
+from weft.languages.serverless import calling, catching, consuming, extending, listening
 from weft.languages.serverless.evaluating import Evaluator
 from weft.languages.serverless.faults import (
     Fault,
@@ -24,6 +23,7 @@ from weft.languages.serverless.faults import (
 )
 from weft.languages.serverless.model import (
     Call,
+    Consume,
     Do,
     For,
     Fork,
@@ -41,7 +41,6 @@ from weft.languages.serverless.model import (
 from weft.languages.serverless.sight import Run
 from weft.languages.serverless.state import Action, Frame, State
 from weft.languages.serverless.stops import (
-    Act,
     Attempt,
     Await,
     Done,
@@ -54,7 +53,7 @@ from weft.languages.serverless.stops import (
     Stop,
     Subscribe,
 )
-from weft.languages.serverless.values import Given, Template
+from weft.languages.serverless.values import Given
 
 TASKS = 500
 """How many tasks one message enters at most."""
@@ -65,7 +64,7 @@ ATTEMPTED = "/catch/retry/limit/attempt"
 Next = Action | Stop
 _ALONE = Call | Fork | Listen
 """What needs a message of its own, after something outside was done."""
-_LASTING = Do | For | Fork | Function | Listen | Try
+_LASTING = Consume | Do | For | Fork | Function | Listen | Try
 """What a time limit makes a scope of."""
 
 
@@ -117,14 +116,27 @@ class Walk(Evaluator):
                 return self._raise(read_fault(action.value))
             case "end":
                 return self._end(action.value)
-            case "await":
-                return Await(action.at, action.value)
-            case "hear":
-                return listening.on(self, self._listen())
-            case "heard":
-                return listening.heard(self, self._listen(), action.value)
+            case "await" | "hear" | "heard" | "take" | "taken":
+                return self._waited(action)
             case _:
                 assert_never(action.kind)
+
+    def _waited(self, action: Action) -> Next:
+        """Go on with a task that waits for what comes from outside."""
+        if action.kind == "await":
+            return Await(action.at, action.value)
+        task = self.task(self.state.frames[-1].at)
+        match task:
+            case Listen() if action.kind == "heard":
+                return listening.heard(self, task, action.value)
+            case Listen():
+                return listening.on(self, task)
+            case Consume() if action.kind == "taken":
+                return consuming.taken(self, task, action.value)
+            case Consume():
+                return consuming.on(self, task)
+            case _:
+                raise TypeError(f"{task.at} waits for nothing")
 
     # -- beginning -----------------------------------------------------------------------------
 
@@ -182,16 +194,23 @@ class Walk(Evaluator):
             case Try():
                 frame.since = self.run.now_ms
                 return Action("attempt")
-            case Wait():
-                return self._wait(task, given)
             case Fork():
                 return Spread(task)
-            case Listen():
-                return listening.begin(task, frame)
-            case Call():
-                return self._call(task, given)
+            case Wait() | Listen() | Call():
+                return self._pause(task, frame, given)
             case _:
                 raise TypeError(f"no such task: {task.kind}")
+
+    def _pause(self, task: Wait | Listen | Call, frame: Frame, given: Given) -> Next:
+        match task:
+            case Wait():
+                return self._wait(task, given)
+            case Listen():
+                return listening.begin(task, frame)
+            case Consume():
+                return consuming.begin(self, task, frame)
+            case _:
+                return calling.call(self, task, given, self._limit(task, given))
 
     def _loop(self, task: For, frame: Frame) -> Next:
         given = self.given(task, frame, frame.given)
@@ -204,14 +223,11 @@ class Walk(Evaluator):
 
     def _iterate(self, task: For, frame: Frame, data: Any) -> Next:
         frame.index += 1
-        if frame.index >= len(frame.items):
-            return self._leave_loop(frame, data)
         go_on = task.condition_to_go_on
-        if go_on is not None and not self.holds(go_on, self.given(task, frame, data), task.at):
-            return self._leave_loop(frame, data)
-        return Action("enter", data, self._first(task))
-
-    def _leave_loop(self, frame: Frame, data: Any) -> Next:
+        if frame.index < len(frame.items) and (
+            go_on is None or self.holds(go_on, self.given(task, frame, data), task.at)
+        ):
+            return Action("enter", data, self._first(task))
         frame.items = None
         return self.complete(data)
 
@@ -230,18 +246,9 @@ class Walk(Evaluator):
                 return Sleep(task.at, action, limit_ms)
         return Sleep(task.at, Action("complete", given.data), length)
 
-    def _call(self, task: Call, given: Given) -> Act:
-        timeout_s = None
-        if task.timeout is not None:
-            timeout_s = self.duration(task.timeout, given, task.at) / 1000
-        if task.late:
-
-            def late(template: Template, known: Mapping[str, Any]) -> Any:
-                sight = {name: given.variables.get(name) for name in template.names}
-                return template.render(Given(given.data, {**sight, **known}, given.now_ms))
-
-            return Act(task, late, timeout_s)
-        return Act(task, self.render(task.arguments, given, task.at), timeout_s)
+    def _limit(self, task: Task, given: Given) -> float | None:
+        limit = task.timeout
+        return None if limit is None else self.duration(limit, given, task.at) / 1000
 
     def _attempt(self) -> Next:
         """Begin, or begin again, the tasks of the try on top."""
@@ -267,7 +274,7 @@ class Walk(Evaluator):
             added = extending.after(self, task, frame, raw, then, 0)
             if added is not None:
                 if isinstance(task, Call):
-                    self._note(task.at, Visit(raw))
+                    self._note_call(task, raw)
                 return added
         output = self.render(
             task.output.template, self.given(task, frame, raw, raw_output=raw), task.at, raw
@@ -286,7 +293,7 @@ class Walk(Evaluator):
         if not isinstance(task, Call):
             self._note(task.at, Visit(output))
         elif frame.phase not in ("after", extending.LEFT):  # told before; never called
-            self._note(task.at, Visit(raw))
+            self._note_call(task, raw)
         return self._after(task, output, then)
 
     def _after(self, task: Task, output: Any, then: str | None = None) -> Next:
@@ -318,6 +325,8 @@ class Walk(Evaluator):
                 return self._iterate(task, frame, output)
             case Listen() as task:
                 return listening.handled(self, task, output)
+            case Consume() as task:
+                return consuming.handled(self, task, output)
             case Try(catch=catch) if frame.phase == "catch":
                 return self.complete(output, catch.then)
             case Try() if frame.phase == "attempt":
@@ -369,14 +378,16 @@ class Walk(Evaluator):
             frames.pop()
         return Escape(Action("raise", fault.value())) if self.scope else Faulted(fault)
 
-    def _listen(self) -> Listen:
-        task = self.task(self.state.frames[-1].at)
-        if not isinstance(task, Listen):
-            raise TypeError(f"{task.at} is not a listen")
-        return task
+    def tell(self, at: str, output: Any) -> None:
+        """Tell what a task came to."""
+        self._note(at, Visit(output))
 
     def _first(self, task: Task) -> str:
         return lists_of(task)[0][0].at
+
+    def _note_call(self, task: Call, raw: Any) -> None:
+        if not isinstance(task, Consume) or task.at not in self.visits:
+            self._note(task.at, Visit(raw))  # else it is told what the last of its calls came to
 
     def _note(self, at: str, visit: Visit) -> None:
         before = self.visits.get(at)
