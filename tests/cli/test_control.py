@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,26 @@ def test_the_key_that_seals_credentials_is_nobodys_idempotency_key(
     runs = {quick("runs", "start", "w", "-o", "ids").out for _ in range(2)}
 
     assert 2 == len(runs)
+
+
+class Terminal(io.StringIO):
+    """Somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "code", "left"), [("y\n", 0, ""), ("n\n", 130, "r1\n")])
+def test_somebody_at_a_terminal_is_asked(
+    quick: Weft, document: Any, monkeypatch: pytest.MonkeyPatch, typed: str, code: int, left: str
+):
+    nodes = (node("start", "manual_trigger"), node("pause", "wait", amount=3600))
+    name = kept(quick, document, "slow", *nodes, edges=("start>pause",))
+    begun(quick, name, "r1")
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+
+    done = quick("runs", "cancel", "--workflow", name)
+
+    assert code == done.code
+    assert "Cancel 1 run? [y/N]" in done.err
+    assert left == quick("runs", "ls", "--status", "running", "-o", "ids").out
