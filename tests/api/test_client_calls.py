@@ -20,18 +20,19 @@ ASKING = graph(
 
 
 @pytest.fixture(params=["inside", "embedded", "distributed"])
-async def engine(request, tmp_path, monkeypatch):
-    """An engine in this process, and one behind each kind of server."""
+def opened(request, tmp_path, monkeypatch):
+    """An engine in this process, and one behind each kind of server, to be opened."""
     monkeypatch.setenv("WEFT_KEY", KEY)
+    if request.param == "inside":
+        return AsyncEngine.embedded(tmp_path / "weft.db")
+    if request.param == "embedded":
+        return behind(embedded(tmp_path))
     names = ("rabbitmq", "redis", "postgres")
-    match request.param:
-        case "inside":
-            opened = AsyncEngine.embedded(tmp_path / "weft.db")
-        case "embedded":
-            opened = behind(embedded(tmp_path))
-        case _:
-            urls = [request.getfixturevalue(f"{name}_url") for name in names]
-            opened = behind(distributed(*urls))
+    return behind(distributed(*[request.getfixturevalue(f"{name}_url") for name in names]))
+
+
+@pytest.fixture
+async def engine(opened):
     async with opened as one:
         yield one
 

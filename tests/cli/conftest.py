@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,14 +95,15 @@ def document(here: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture
-def server(here: Path) -> Iterator[str]:
-    """A server of the same release, on a free port."""
+@contextmanager
+def serving(database: Path) -> Iterator[str]:
+    """Serve a file on a free port, in a process of its own."""
     process = subprocess.Popen(
-        [EXECUTABLE, "dev", "--listen", "127.0.0.1:0", "--db", here / "server.db"],
+        [EXECUTABLE, "dev", "--listen", "127.0.0.1:0", "--db", database],
         stderr=subprocess.PIPE,
         text=True,
-        env=dict(os.environ),
+        cwd=database.parent,
+        env={name: value for name, value in os.environ.items() if not name.startswith("WEFT_")},
     )
     assert process.stderr is not None
     try:
@@ -113,6 +115,27 @@ def server(here: Path) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def server(here: Path) -> Iterator[str]:
+    """A server of the same release, on a free port."""
+    with serving(here / "server.db") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server for all tests of a module: each uses names of its own."""
+    with serving(tmp_path_factory.mktemp("shared") / "server.db") as url:
+        yield url
+
+
+@pytest.fixture
+def served(shared: str, quick: Weft, monkeypatch: pytest.MonkeyPatch) -> Weft:
+    """The command on the server that tests of a module share."""
+    monkeypatch.setenv("WEFT_SERVER", shared)
+    return quick
 
 
 @pytest.fixture(params=["file", "server"])

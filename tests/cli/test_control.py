@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +120,9 @@ def test_many_runs_are_tried_again_at_once(ask: Weft, failing: str):
     assert (0, 2) == (done.code, len({one["attempt"] for one in items}))
 
 
-def test_a_split_that_waits_for_items_is_changed(ask: Weft, document: Any):
+def test_a_split_that_waits_for_items_is_changed(served: Weft, document: Any):
     name = kept(
-        ask,
+        served,
         document,
         "split",
         node("start", "manual_trigger"),
@@ -130,20 +131,22 @@ def test_a_split_that_waits_for_items_is_changed(ask: Weft, document: Any):
         node("all", "aggregator"),
         edges=("start>each", "each>pause", "pause>all"),
     )
-    run = begun(ask, name, "r1")
-    changed = ask("runs", "adjust", run, "each", "--max-concurrency", 2, "--tolerate", 1)
-    missing = ask("runs", "adjust", run, "none", "--any-failures")
-    nothing = ask("runs", "adjust", run, "each")
+    run = begun(served, name, "r1")
+    changed = served("runs", "adjust", run, "each", "--max-concurrency", 2, "--tolerate", 1)
+    missing = served("runs", "adjust", run, "none", "--any-failures")
+    nothing = served("runs", "adjust", run, "each")
 
     assert (0, "changed 1 run of each\n") == (changed.code, changed.out)
     assert (5, True) == (missing.code, "[NOT_FOUND]" in missing.err)
     assert (2, True) == (nothing.code, "give --max-concurrency" in nothing.err)
 
 
-def test_a_time_limit_and_a_priority_are_set_at_the_start(ask: Weft, slow: str):
+def test_a_time_limit_and_a_priority_are_set_at_the_start(served: Weft, document: Any):
+    nodes = (node("start", "manual_trigger"), node("pause", "wait", amount=3600))
+    slow = kept(served, document, "slow", *nodes, edges=("start>pause",))
     words = ("--priority", 4, "--time-limit", "2h", "--timeout", "0.3", "--wait")
-    ask("runs", "start", slow, "--id", "r1", *words)
-    run = ask("runs", "cancel", "r1", "-o", "json").json
+    served("runs", "start", slow, "--id", "limited", *words)
+    run = served("runs", "cancel", "limited", "-o", "json").json
 
     assert 4 == run["priority"]
     assert run["deadline_at"] is not None
@@ -190,3 +193,26 @@ def test_the_key_that_seals_credentials_is_nobodys_idempotency_key(
     runs = {quick("runs", "start", "w", "-o", "ids").out for _ in range(2)}
 
     assert 2 == len(runs)
+
+
+class Terminal(io.StringIO):
+    """Somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "code", "left"), [("y\n", 0, ""), ("n\n", 130, "r1\n")])
+def test_somebody_at_a_terminal_is_asked(
+    quick: Weft, document: Any, monkeypatch: pytest.MonkeyPatch, typed: str, code: int, left: str
+):
+    nodes = (node("start", "manual_trigger"), node("pause", "wait", amount=3600))
+    name = kept(quick, document, "slow", *nodes, edges=("start>pause",))
+    begun(quick, name, "r1")
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+
+    done = quick("runs", "cancel", "--workflow", name)
+
+    assert code == done.code
+    assert "Cancel 1 run? [y/N]" in done.err
+    assert left == quick("runs", "ls", "--status", "running", "-o", "ids").out

@@ -70,64 +70,66 @@ def _go_on(ask: Weft, request: Any, run: str, *, ended: bool = False) -> None:
     raise AssertionError(found)
 
 
-def test_an_event_starts_runs_of_those_who_look_for_it(ask: Weft, document: Any):
-    name = kept(ask, document, "told", node("a", "noop"), edges=())
-    ask("triggers", "add", "paid", name, "--event", "order.*", "--where", ".data.amount > 100")
+def test_an_event_starts_runs_of_those_who_look_for_it(served: Weft, document: Any):
+    name = kept(served, document, "told", node("a", "noop"), edges=())
+    served("triggers", "add", "paid", name, "--event", "order.*", "--where", ".data.amount > 100")
     words = ("events", "emit", "order.paid", "--source", "/shop", "--id", "e1")
-    small = ask("events", "emit", "order.paid", "--source", "/shop", "-i", "amount:=1", "-o", "ids")
-    large = ask(*words, "-i", "amount:=200", "-o", "ids")
-    again = ask(*words, "-i", "amount:=200", "-o", "ids")
-    events = ask("events", "ls", "--run", large.out.strip(), "-o", "jsonl").out.splitlines()
+    small = served(
+        "events", "emit", "order.paid", "--source", "/shop", "-i", "amount:=1", "-o", "ids"
+    )
+    large = served(*words, "-i", "amount:=200", "-o", "ids")
+    again = served(*words, "-i", "amount:=200", "-o", "ids")
+    events = served("events", "ls", "--run", large.out.strip(), "-o", "jsonl").out.splitlines()
 
     assert (0, "") == (small.code, small.out)
     assert (0, large.out) == (large.code, again.out)
-    assert large.out == ask("triggers", "firings", "paid", "-o", "ids").out
+    assert large.out == served("triggers", "firings", "paid", "-o", "ids").out
     assert "run.started" == msgspec.json.decode(events[0])["type"]
 
 
-def test_expressions_are_evaluated_on_given_data_and_on_that_of_a_run(ask: Weft, document: Any):
+def test_expressions_are_evaluated_on_given_data_and_on_that_of_a_run(served: Weft, document: Any):
     nodes = (node("start", "manual_trigger"), node("add", "transform", expression="{sum: 3}"))
-    name = kept(ask, document, "sums", *nodes, edges=("start>add",))
-    run = ask("runs", "start", name, "--wait", "-o", "ids").out.strip()
+    name = kept(served, document, "sums", *nodes, edges=("start>add",))
+    run = served("runs", "start", name, "--wait", "-o", "ids").out.strip()
 
-    assert 3 == ask("expr", "$add.sum", "--run", run).json
-    assert 7 == ask("expr", "{{ .a + $b }}", "-i", "a:=3", "--var", "b:=4").json
-    assert "hello Ada" == ask("expr", "hello {{ $name }}", "--var", "name=Ada").json
-    broken = ask("expr", "{{ .a + }}")
+    assert 3 == served("expr", "$add.sum", "--run", run).json
+    assert 7 == served("expr", "{{ .a + $b }}", "-i", "a:=3", "--var", "b:=4").json
+    assert "hello Ada" == served("expr", "hello {{ $name }}", "--var", "name=Ada").json
+    broken = served("expr", "{{ .a + }}")
     assert (2, "") == (broken.code, broken.out)
 
 
-def test_how_runs_may_start_is_set_shown_and_taken_away(ask: Weft, document: Any):
-    name = kept(ask, document, "w", node("a", "noop"), edges=())
+def test_how_runs_may_start_is_set_shown_and_taken_away(served: Weft, document: Any):
+    name = kept(served, document, "w", node("a", "noop"), edges=())
     flow = ("workflows", "flow")
-    made = ask(
+    made = served(
         *flow, "set", name, "--key", "$trigger.to", "--at-once", 2, "--rate", 5, "-o", "json"
     )
-    shown = ask(*flow, "show", name).out
-    gone = ask(*flow, "rm", name)
-    missing = ask(*flow, "show", name)
+    shown = served(*flow, "show", name).out
+    gone = served(*flow, "rm", name)
+    missing = served(*flow, "show", name)
 
     assert (2, 5, 60_000) == tuple(made.json[key] for key in ("concurrency", "rate", "per_ms"))
     assert "w\t$trigger.to\t2\t5 in 1 min 00 s\t\t" in shown
     assert (0, 5) == (gone.code, missing.code)
 
 
-def test_schedules_are_previewed_changed_and_webhooks_get_new_secrets(ask: Weft, document: Any):
-    name = kept(ask, document, "w", node("a", "noop"), edges=())
+def test_schedules_are_previewed_changed_and_webhooks_get_new_secrets(served: Weft, document: Any):
+    name = kept(served, document, "timed", node("a", "noop"), edges=())
     after = ("--after", "2026-10-24T12:00:00Z", "--count", 2)
     berlin = ("--cron", "30 2 * * *", "--zone", "Europe/Berlin")
-    times = ask("triggers", "preview", *berlin, *after, "-o", "json").json
-    ask("triggers", "add", "t", name, "--cron", "@daily")
-    changed = ask("triggers", "change", "t", *berlin, "--disabled", "-o", "json").json
-    other = ask("triggers", "change", "t", "--every", "1h")
-    ask("triggers", "add", "h", name, "--webhook", "h")
-    rotated = ask("triggers", "rotate", "h")
+    times = served("triggers", "preview", *berlin, *after, "-o", "json").json
+    served("triggers", "add", "t", name, "--cron", "@daily")
+    changed = served("triggers", "change", "t", *berlin, "--disabled", "-o", "json").json
+    other = served("triggers", "change", "t", "--every", "1h")
+    served("triggers", "add", "h", name, "--webhook", "h")
+    rotated = served("triggers", "rotate", "h")
 
     assert ["2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"] == times
     assert ("30 2 * * *", False) == (changed["settings"]["expression"], changed["enabled"])
     assert (5, True) == (other.code, "[OTHER_KIND]" in other.err)
     assert "whsec_" in rotated.out
-    assert "h\n" == ask("triggers", "ls", "--kind", "webhook", "-o", "ids").out
+    assert "h\n" == served("triggers", "ls", "--kind", "webhook", "-o", "ids").out
 
 
 def test_credentials_that_the_api_keeps_never_show_a_value(ask: Weft, here: Path, request: Any):
@@ -155,15 +157,15 @@ def test_credentials_that_the_api_keeps_never_show_a_value(ask: Weft, here: Path
     assert (0, 5) == (gone.code, missing.code)
 
 
-def test_the_audit_log_tells_who_changed_what(ask: Weft, document: Any):
-    kept(ask, document, "w", node("a", "noop"), edges=())
-    ask("workflows", "disable", "w")
+def test_the_audit_log_tells_who_changed_what(served: Weft, document: Any):
+    kept(served, document, "audited", node("a", "noop"), edges=())
+    served("workflows", "disable", "audited")
 
-    found = ask("audit", "--target", "workflow w", "-o", "json").json
+    found = served("audit", "--target", "workflow audited", "-o", "json").json
 
     assert ["disable_workflow", "create_workflow"] == [one["action"] for one in found]
-    assert "disable_workflow" in ask("audit", "--limit", 1).out
-    assert "w\tcompleted\t" not in ask("stats").out
+    assert "disable_workflow" in served("audit", "--limit", 1).out
+    assert "audited\tcompleted\t" not in served("stats").out
 
 
 def test_whoever_has_a_link_decides_with_it_and_nothing_else(

@@ -39,7 +39,7 @@ _COMMANDS = {
     "run": ("weft.cli.run:run", "Run a workflow and show its result."),
     "validate": ("weft.cli.validate:validate", "Check documents and list every problem."),
     "resume": ("weft.cli.resume:resume", "Continue runs that were interrupted."),
-    "runs": ("weft.cli.runs:runs", "List runs, look closer at one, start and cancel."),
+    "runs": ("weft.cli.runs:runs", "List runs, look closer at one, start and control them."),
     "workflows": ("weft.cli.workflows:workflows", "Keep workflows and their versions."),
     "approvals": ("weft.cli.approvals:approvals", "Decide what runs ask people."),
     "triggers": ("weft.cli.triggers:triggers", "Let runs start by themselves."),

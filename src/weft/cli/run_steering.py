@@ -132,8 +132,8 @@ def resume(output: str, **given: Any) -> int:
 def retry(wait: bool, timeout_s: float | None, output: str, **given: Any) -> int:
     """Try runs again: new runs that keep what succeeded, and execute what failed and follows.
 
-    Names runs, or chooses all that failed, were halted or cancelled and match the filters; for
-    those only --latest can be given. In a file the command waits for the end.
+    Name runs, or let filters choose among those that failed, were halted or cancelled; for
+    several only --latest can be given. In a file the command waits for the end.
     """
     from weft.cli.given import read_if_given
 
