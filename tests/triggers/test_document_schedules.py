@@ -25,7 +25,7 @@ TRIGGER = trigger_of("wf")
 
 
 async def follow(world):
-    await DocumentSchedules(world).follow(await world.registry.workflow("wf"))
+    await DocumentSchedules(world).follow("wf")
 
 
 def event(kind, order, source="shop"):
@@ -70,6 +70,25 @@ async def test_following_again_changes_nothing(world):
     assert first == await world.triggers.trigger(TRIGGER)
 
 
+async def test_of_two_who_publish_at_once_the_last_one_decides(world):
+    """Whoever was held up between publishing and changing the trigger does not change it back."""
+    world.schedules["wf"] = EVERY
+    late = DocumentSchedules(world)
+    real, asked = world.registry.workflow, []
+
+    async def workflow(name):
+        found = await real(name)
+        if not asked:
+            asked.append(name)
+            await Publishing(world).enable("wf", False, None)
+        return found
+
+    world.registry.workflow = workflow
+    await late.follow("wf")
+
+    assert await world.triggers.trigger(TRIGGER) is None
+
+
 async def test_disabling_the_workflow_removes_the_trigger(world):
     world.schedules["wf"] = EVERY
     await follow(world)
@@ -101,6 +120,10 @@ async def test_a_trigger_of_that_name_from_before_is_not_overwritten(world):
 
     with pytest.raises(ConflictError, match="remove it"):
         await follow(world)
+    world.schedules.clear()
+    await follow(world)
+
+    assert Interval(every_ms=5_000) == (await world.triggers.trigger(TRIGGER)).settings
 
 
 def test_a_long_name_still_has_a_trigger():

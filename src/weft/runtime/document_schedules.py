@@ -44,22 +44,31 @@ class DocumentSchedules:
     def __init__(self, backend: Backend) -> None:
         self._at = backend
 
-    async def follow(self, workflow: Workflow) -> None:
-        """Make the trigger of a workflow what its published document asks for."""
-        name = trigger_of(workflow.workflow_id)
+    async def follow(self, workflow_id: str) -> None:
+        """Make the trigger of a workflow what its published document asks for.
+
+        Whoever publishes meanwhile is seen by one of the two: the workflow is looked at again when
+        its trigger has been changed.
+        """
+        name = trigger_of(workflow_id)
         for _ in range(ATTEMPTS):
+            workflow = await self._at.registry.workflow(workflow_id)
+            if workflow is None:
+                return
             wanted = await self._wanted(workflow)
             current = await self._at.triggers.trigger(name)
             if current is not None and not current.owned:
+                if wanted is None:
+                    return  # somebody's own, from before this name was taken
                 raise ConflictError(
                     f"there is a trigger called {name}, which the schedule of the document needs:"
                     " remove it, and publish again",
                     "TRIGGER_EXISTS",
                 )
-            if await self._change(name, workflow.workflow_id, current, wanted):
-                return
-            # Somebody else changed it, perhaps for a version that was published meanwhile.
-            workflow = await self._at.registry.workflow(workflow.workflow_id) or workflow
+            if await self._change(name, workflow_id, current, wanted):
+                latest = await self._at.registry.workflow(workflow_id)
+                if latest is None or latest.revision == workflow.revision:
+                    return
 
     async def follow_all(self, log: Log) -> None:
         """Do so for every workflow; what one of them meets is told, and holds up no other."""
@@ -68,7 +77,7 @@ class DocumentSchedules:
             page = await self._at.registry.workflows(after=after, containing="", limit=PAGE)
             for one in page:
                 try:
-                    await self.follow(one)
+                    await self.follow(one.workflow_id)
                 except (ConflictError, DefinitionError) as problem:
                     log.write("warning", f"the schedule of {one.workflow_id}: {problem}")
             if len(page) < PAGE:
@@ -95,9 +104,9 @@ class DocumentSchedules:
         if not workflow.enabled or workflow.published is None:
             return None
         version = await self._at.registry.version(workflow.workflow_id, workflow.published)
-        return (
-            None if version is None else await self._at.archive.definition(version.definition_ref)
-        )
+        if version is None:
+            return None
+        return await self._at.archive.definition(version.definition_ref)
 
     async def _change(
         self, name: str, workflow_id: str, current: Trigger | None, wanted: Settings | None

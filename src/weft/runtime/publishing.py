@@ -57,7 +57,7 @@ class Publishing:
                 "WORKFLOW_EXISTS",
             )
         auditing.note(f"workflow {workflow.workflow_id}", None, workflow)
-        await self._schedules.follow(workflow)
+        await self._schedules.follow(workflow.workflow_id)
         return workflow
 
     async def add_version(
@@ -159,7 +159,7 @@ class Publishing:
     async def _change(self, before: Workflow, **changes: Any) -> Workflow:
         """Save the changes; when there are none, the workflow stays at its revision."""
         if all(getattr(before, name) == value for name, value in changes.items()):
-            await self._schedules.follow(before)
+            await self._schedules.follow(before.workflow_id)
             return before
         after = self._next(before, **changes)
         await self._save(after, before=before)
@@ -176,7 +176,7 @@ class Publishing:
         if not await self._at.registry.save(after, version, definition):
             raise _stale(after.workflow_id, after.revision - 1, None)
         auditing.note(f"workflow {after.workflow_id}", before, after)
-        await self._schedules.follow(after)
+        await self._schedules.follow(after.workflow_id)
 
 
 def _version(workflow: Workflow, definition: Definition, note: str) -> Version:
