@@ -1,10 +1,12 @@
 """The same trees on RabbitMQ, Redis and PostgreSQL, in real time."""
 
 import msgspec
+import pika
 import pytest
 
 from distributed.lab import laboratory, publish
 from serverless.lab import workflow
+from serverless.test_subscriptions import left, taking
 from weft.bootstrap.languages import compile_source, read_definition
 from weft.languages.serverless.document import parse_definition
 from weft.runtime.queues import EXECUTION
@@ -111,3 +113,19 @@ def test_a_definition_inside_a_message_keeps_its_identity():
 
     assert "test_case" == definition.workflow_id
     assert definition.ref == compile_source(definition.source).ref
+
+
+async def test_messages_of_a_queue_are_acknowledged_when_the_run_holds_them(lab, rabbitmq_url):
+    with pika.BlockingConnection(pika.URLParameters(rabbitmq_url)) as connection:
+        broker = connection.channel()
+        broker.queue_declare("pets")
+        for number in range(6):
+            broker.basic_publish("", "pets", str(number).encode())
+        document = workflow(
+            {"some": taking(rabbitmq_url, {"until": "length == 2"})},
+            {"more": taking(rabbitmq_url, {"amount": 3})},
+            {"all": {"set": "${ map(.payload) }"}},
+        )
+
+        assert [2, 3, 4] == await run(lab, document)
+        assert 1 == await left(broker)

@@ -39,6 +39,20 @@ def fickle(token, activity, dice):
     return Succeeded({"n": 10})
 
 
+def sparing(token, activity, dice):
+    """Have some messages now, and none then; answer everything else."""
+    if type(activity.node).__name__ != "CallAsyncapi":
+        return Succeeded({"n": 10})
+    poll = activity.node.subscription
+    count = dice.randrange(min(poll.most, 3) + 1)
+    return Succeeded({"messages": [{"payload": 1, "headers": {}}] * count, "cursor": None})
+
+
+def taking(consume, **more):
+    given = {"document": {"endpoint": "data:,{}"}, "channel": "a"}
+    return {"call": "asyncapi", "with": {**given, "subscription": {"consume": consume, **more}}}
+
+
 def again(count=1000):
     return {"retry": {"delay": "PT1S", "limit": {"attempt": {"count": count}}}}
 
@@ -109,6 +123,18 @@ CASES = {
             {"f": {"timeout": {"after": "PT1M"}, "fork": {"branches": [{"a": ADD}, {"b": GET}]}}},
             {"u": {"set": {"n": "${ .[0].n + .[1].n }"}}}]}}),
         steady, {"n": 44},
+    ),
+    "messages that are taken one by one": (
+        workflow({"s": taking({"until": "length == 3"}, foreach={"do": [
+            {"w": {"wait": "PT2S"}}, {"g": GET}, {"x": {"set": "${ .n + $item.payload }"}}]})},
+            {"a": {"set": {"n": "${ . }"}}}),
+        sparing, {"n": [11, 11, 11]},
+    ),
+    "messages that are taken together": (
+        workflow({"l": {"for": {"in": "[1, 2]"}, "do": [
+            {"s": {**taking({"amount": 5}), "output": {"as": "{n: (map(.payload) | add)}"}}},
+            {"a": ADD}]}}),
+        sparing, {"n": 6},
     ),
 }  # fmt: skip
 
