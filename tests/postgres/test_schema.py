@@ -28,6 +28,7 @@ TABLES = {
     "payload",
     "run_signal",
     "run_link",
+    "run_origin",
     "run_trigger",
     "start_key",
     "run_control",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
 from weft.api.exchange import StrictRoute, told
-from weft.api.problems import RefusedError
+from weft.api.problems import RETRY_AFTER_S, RefusedError
 from weft.api.trigger_views import EventTakenView, HookView
 from weft.api.triggers import firing_view
 from weft.api.views import Identifier
-from weft.errors import ExpressionError
+from weft.errors import CredentialError, ExpressionError
 from weft.kernel.ids import derive
+from weft.ports.outside import OutsideError
 from weft.ports.triggers import Events, Trigger, Webhook
 from weft.runtime.answering import NoAnswerError, answer_of
 from weft.runtime.backend import Backend
@@ -24,7 +26,9 @@ from weft.runtime.hooks import Reply, reply_of, request_of
 from weft.runtime.refusals import ConflictError, NotThereError
 from weft.runtime.signing import SignatureError, verify
 from weft.runtime.throttling import Throttle
+from weft.runtime.trigger_secrets import TriggerSecrets
 
+_LOG = logging.getLogger("weft.api")
 METHODS = ("get", "post", "put", "patch", "delete")
 PAGE = 200
 
@@ -114,8 +118,15 @@ def _key(
         given = request.headers.get("webhook-id") or request.headers.get("idempotency-key")
         return f"webhook-{(given or backend.chance.publish_id())[:256]}"
     try:
+        secrets = TriggerSecrets(backend.triggers, backend.sealer).opened(trigger)
+    except CredentialError as problem:  # which tells about this server, so it is for the log
+        _LOG.error("trigger %s cannot check signatures: %s", trigger.trigger_id, problem)
+        raise RefusedError(
+            503, "UNAVAILABLE", "this webhook cannot check signatures now: try again later"
+        ) from None
+    try:
         message_id = verify(
-            trigger.secrets,
+            secrets,
             request.headers,
             body,
             now_ms=now_ms,
@@ -163,7 +174,10 @@ def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
         },
     )
     async def take_event(request: Request) -> Response:
-        """Fire every trigger that looks for the event, once for each source and id."""
+        """Fire every trigger that looks for the event, and tell every run that listens to it.
+
+        Each once for a source and id, so an event that was not answered with 202 is sent again.
+        """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == BATCH:
             raise RefusedError(415, "NO_BATCHES", "batches are not taken: send each event alone")
@@ -177,7 +191,21 @@ def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
                     fired.append(firing_view(await firer.fire(trigger, "event", key, event)))
             except (ConflictError, NotThereError, ExpressionError) as problem:
                 failed.append(f"{trigger.trigger_id}: {problem}")
-        return told(EventTakenView.model_construct(fired=fired, failed=failed), 202)
+        listens = await _told_to_runs(backend, event)
+        taken = EventTakenView.model_construct(fired=fired, listens=listens, failed=failed)
+        return told(taken, 202)
+
+
+async def _told_to_runs(backend: Backend, event: Event) -> int:
+    try:
+        return await backend.hub.publish(event)
+    except OutsideError as problem:
+        raise RefusedError(
+            503,
+            "UNAVAILABLE",
+            f"the event did not reach every run that listens, so send it again: {problem}",
+            headers={"retry-after": RETRY_AFTER_S},
+        ) from None
 
 
 async def _listening(backend: Backend, event: Event) -> Any:

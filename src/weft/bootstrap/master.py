@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog
-from weft.adapters.host.signer import HostSigner
 from weft.adapters.postgres.listening import listen
 from weft.adapters.postgres.triggers import PostgresTriggers
 from weft.adapters.rabbitmq.health import inspect_broker
@@ -21,9 +18,12 @@ from weft.bootstrap.access import access_on
 from weft.bootstrap.cluster_home import ClusterHome
 from weft.bootstrap.distributed import Cluster
 from weft.bootstrap.documents import examine_document
+from weft.bootstrap.sealing import seal_secrets
 from weft.nodes.catalogue import builtin
 from weft.ports.holding import Presence
+from weft.ports.hub import EventHub
 from weft.ports.node import Catalogue
+from weft.ports.sealer import Sealer
 from weft.ports.signer import Signer
 from weft.ports.triggers import Triggers
 from weft.runtime.backend import Alarm, Aside, Backend, Examined, QueueState
@@ -47,9 +47,9 @@ class ClusterBackend(ClusterHome):
         self.access = access_on(
             cluster.tables, cluster.http, cluster.settings.key_file, makes_key=False
         )
-        self.signer: Signer = HostSigner(
-            KeyRing(os.environ, cluster.settings.key_file), makes_key=False
-        )
+        self.signer: Signer = cluster.settings.signer()
+        self.sealer: Sealer = cluster.settings.sealer()
+        self.hub: EventHub = cluster.hub(sinks=False)
         self.feed = Feed(self.archive)
 
     async def examine(self, source: Any) -> Examined:
@@ -129,7 +129,9 @@ async def open_cluster_backend(
 
 async def fire_triggers(cluster: Cluster, *, catalogue: Catalogue = builtin) -> None:
     """Fire what is due on a cluster until cancelled; any number of processes may do it."""
-    await TriggerClock(ClusterBackend(cluster, catalogue), HostLog()).run()
+    backend = ClusterBackend(cluster, catalogue)
+    await seal_secrets(backend.triggers, backend.sealer, HostLog())
+    await TriggerClock(backend, HostLog()).run()
 
 
 async def guard_runs(cluster: Cluster, *, catalogue: Catalogue = builtin) -> None:

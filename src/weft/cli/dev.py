@@ -70,6 +70,7 @@ _log_level = option(
 @options.key_file
 @options.allow
 @options.events_sink
+@options.public_url
 @_log_level
 def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **served: Any) -> int:
     """Serve the API and run workflows in this process, until Ctrl-C or SIGTERM.
@@ -90,6 +91,7 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
         served["key_file"],
         served["events_sink"],
         served["allowed"],
+        served["public_url"] or listener.url,
     )
     configure_log(level=log_level)
     with asyncio.Runner(loop_factory=new_loop) as runner:

@@ -18,6 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
 
 DEFAULT_DATABASE = Path(".weft/weft.db")
+DEFAULT_KEY_FILE = Path(".weft/key")
 
 
 def option(name: str, *more: str, **settings: Any) -> Decorator[Any]:
@@ -82,7 +83,7 @@ credential_store = option(
 key_file = option(
     "--key-file",
     type=path(),
-    default=Path(".weft/key"),
+    default=DEFAULT_KEY_FILE,
     show_default=True,
     help="The key of the store; WEFT_KEY, when set, is used instead.",
 )
@@ -110,6 +111,21 @@ events_sink = option(
     metavar="URL",
     default="",
     help="Post every event that runs emit there too, as a CloudEvent.",
+)
+
+
+def _web_address(_: click.Context, __: click.Parameter, value: str) -> str:
+    if value and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", value):
+        raise click.BadParameter(f"{value!r} is no address, such as https://weft.example")
+    return value.rstrip("/")
+
+
+public_url = option(
+    "--public-url",
+    metavar="URL",
+    default="",
+    callback=_web_address,
+    help="Where people reach the API: the links that nodes hand out begin with it.",
 )
 quiet = option("--quiet", "-q", is_flag=True, help="No drawing and no summary, only problems.")
 verbose = option("--verbose", "-v", is_flag=True, help="A line for every node that has finished.")
@@ -175,6 +191,7 @@ def serving(command: F) -> F:
             key_file,
             allow,
             events_sink,
+            public_url,
             quiet,
             verbose,
             log_level,

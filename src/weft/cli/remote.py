@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,9 +113,10 @@ def engine_at(at: Where, *, need: Need = "look", run: str | None = None) -> Asyn
     from weft.api.client.opening import open_file, open_run
     from weft.bootstrap import Settings
 
+    key_file = Path(os.environ.get("WEFT_KEY_FILE") or options.DEFAULT_KEY_FILE)
     if need == "run":
-        return AsyncEngine(lambda: open_run(Settings(at.database), run))
-    return AsyncEngine(lambda: open_file(at.database, create=need == "write"))
+        return AsyncEngine(lambda: open_run(Settings(at.database, key_file=key_file), run))
+    return AsyncEngine(lambda: open_file(at.database, create=need == "write", key_file=key_file))
 
 
 def _told(problem: ApiError) -> int:

@@ -14,8 +14,10 @@ from weft.kernel.program import Program
 from weft.ports.archive import Archive
 from weft.ports.clock import Chance, Clock
 from weft.ports.holding import Presence
+from weft.ports.hub import EventHub
 from weft.ports.journal import Definition, Execution
 from weft.ports.node import Catalogue
+from weft.ports.sealer import Sealer
 from weft.ports.signals import Links, SignalLog
 from weft.ports.signer import Signer
 from weft.ports.triggers import Triggers
@@ -71,7 +73,10 @@ class Backend(Protocol):
     access: AccessPorts
     signals: SignalLog
     links: Links
+    hub: EventHub
+    """Takes events that come from outside: to the runs that listen, and nowhere else."""
     signer: Signer
+    sealer: Sealer
     catalogue: Catalogue
     feed: Feed
     clock: Clock

@@ -136,6 +136,8 @@ def _extend(db: sqlite3.Connection) -> None:
         _apply(db, "streams.sql")
     if "listener" not in tables:
         _apply(db, "listeners.sql")
+    if "run_origin" not in tables:
+        _apply(db, "origins.sql")
 
 
 def _apply(db: sqlite3.Connection, name: str) -> None:

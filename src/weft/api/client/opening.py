@@ -52,9 +52,12 @@ def transport_to(backend: Backend) -> AsgiTransport:
 
 
 @asynccontextmanager
-async def open_file(database: Path, *, create: bool = False) -> AsyncIterator[AsgiTransport]:
+async def open_file(
+    database: Path, *, create: bool = False, key_file: Path | None = None
+) -> AsyncIterator[AsgiTransport]:
     """Look at a file, also while another process runs the workflows in it; nothing is run here."""
-    async with open_onlooker(Settings(database), create=create) as backend:
+    settings = Settings(database, key_file=key_file)
+    async with open_onlooker(settings, create=create) as backend:
         transport = transport_to(backend)
         try:
             yield transport
