@@ -3,6 +3,7 @@
 import base64
 
 from api.test_triggers import ECHO, EVENT, SECRET, STRUCTURED, firing, hello, make, signed
+from weft import AsyncEngine
 from weft.adapters.host.log import HostLog
 from weft.bootstrap.sealing import seal_secrets
 
@@ -20,9 +21,12 @@ async def test_a_run_says_which_trigger_started_it_and_is_found_by_it(firing):
         name: (await firing.get("/runs", params={"trigger_id": name})).json()["items"]
         for name in ("orders", "by_hand", "nobody")
     }
+    async with AsyncEngine.connect(firing.url) as engine:
+        told = [one.trigger async for one in engine.runs(trigger_id="orders")]
     shown = (await firing.get(f"/runs/{fired['execution_id']}")).json()
 
     assert {"trigger_id": "orders", "kind": "event"} == shown["trigger"]
+    assert [shown["trigger"]] == told
     assert [fired["execution_id"]] == [one["execution_id"] for one in runs["orders"]]
     assert [{"trigger_id": "by_hand", "kind": "manual"}] == [
         one["trigger"] for one in runs["by_hand"]
