@@ -1,5 +1,7 @@
 """Every test of a route runs twice: on the embedded engine, and on a cluster."""
 
+import os
+
 import pytest
 
 from api.service import distributed, embedded, serving
@@ -7,12 +9,16 @@ from host.servers import certificates
 
 __all__ = ["certificates"]
 
+KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+
 
 @pytest.fixture(params=["embedded", "distributed"])
 def place(request, tmp_path):
     """A folder, or the three services, for this test alone."""
     if request.param == "embedded":
         return tmp_path
+    if "WEFT_KEY" not in os.environ:  # there is no key file that all processes of a cluster share
+        request.getfixturevalue("monkeypatch").setenv("WEFT_KEY", KEY)
     return [request.getfixturevalue(f"{one}_url") for one in ("rabbitmq", "redis", "postgres")]
 
 

@@ -92,18 +92,20 @@ async def serving(
 
 
 @asynccontextmanager
-async def embedded(folder: Any) -> AsyncIterator[Backend]:
+async def embedded(folder: Any, **more: Any) -> AsyncIterator[Backend]:
     """Open an embedded backend in a folder."""
-    async with open_embedded_backend(Settings(folder / "weft.db")) as backend:
+    async with open_embedded_backend(Settings(folder / "weft.db", **more)) as backend:
         yield backend
 
 
 @asynccontextmanager
-async def distributed(rabbitmq: str, redis: str, postgres: str) -> AsyncIterator[Backend]:
+async def distributed(
+    rabbitmq: str, redis: str, postgres: str, **more: Any
+) -> AsyncIterator[Backend]:
     """Open a cluster with a worker, a scheduler and a master, and return its backend."""
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(
-            open_cluster(ClusterSettings(rabbitmq, redis, postgres))
+            open_cluster(ClusterSettings(rabbitmq, redis, postgres, **more))
         )
         worker = cluster.worker()
         tasks = [

@@ -187,6 +187,42 @@ async def test_when_it_is_decided_nothing_is_left_to_decide(local):
     assert 409 == page.status_code
 
 
+async def test_a_browser_is_told_in_a_page_why_a_link_does_not_work(local):
+    person = "<script>alert(1)</script>"
+    run = await local.start(asking(approvers=[person, "bob"], required=1))
+    urls = await links(local, run)
+    base, _, link = urls[person].rpartition("/")
+    old = Invitation(
+        purpose="approval", execution_id=run, address="approval:ask", person=person, expires_ms=1
+    )
+    expired = write_link(local.backend.signer, old)
+    accept = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    await decide(local, urls[person])
+    await local.ended(run)
+
+    refusals = {
+        "This link does not work": await local.client.get(f"{base}/{link}x", headers=accept),
+        "This link has expired": await local.client.get(f"{base}/{expired}", headers=accept),
+        "You have decided already": await local.client.get(urls[person], headers=accept),
+        "There is nothing to decide any more": await local.client.post(
+            urls["bob"], data={"decision": "approve"}, headers=accept
+        ),
+        "This did not work": await local.client.post(
+            urls["bob"], data={"decision": "<b>maybe</b>"}, headers=accept
+        ),
+    }
+    for_programs = await local.client.get(urls[person], headers={"accept": "application/json"})
+
+    for title, answer in refusals.items():
+        assert f"<h1>{title}</h1>" in answer.text
+        assert "text/html" in answer.headers["content-type"]
+        assert "<script" not in answer.text
+        assert "<b>" not in answer.text
+    assert [403, 410, 409, 409, 422] == [one.status_code for one in refusals.values()]
+    assert "application/problem+json" == for_programs.headers["content-type"]
+    assert (409, "ALREADY_DECIDED") == (for_programs.status_code, for_programs.json()["code"])
+
+
 async def test_the_same_link_too_often_is_put_off(local):
     run = await local.start(asking())
     urls = await links(local, run)

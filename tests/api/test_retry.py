@@ -1,15 +1,26 @@
 """Trying a run again: a new run that keeps what succeeded, and executes the rest."""
 
+import asyncio
+from itertools import pairwise
+
 import pytest
 
 from api.documents import chain, waiting
 from api.gate import call, each_called, gate
-from api.service import distributed, serving
+from api.service import PATIENCE_S, distributed, serving
+from api.test_events import event, listening, take
+from api.test_events import waits as listens
 from weft.errors import StorageError
 from weft.runtime.repair import Repairer
 
+KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 ITEMS = 1_000
 FAILED = {f"/item/{7 * k}" for k in range(1, 13)}
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("WEFT_KEY", KEY)
 
 
 async def retried(service, run, **given):
@@ -173,3 +184,99 @@ async def test_an_attempt_whose_starter_died_is_repaired_and_keeps_what_it_was_g
     assert 503 == answer.status_code
     assert ("rebuilt", "completed") == (done, ended["status"])
     assert {"/item/1": 1, "/after": 1} == dict(server.asked)
+
+
+async def test_a_retried_attempt_asks_nobody_again_and_waits_for_no_signal_that_came(service):
+    async with gate() as server:
+        document = chain()
+        document["nodes"] = [
+            {"id": "start", "type": "manual_trigger"},
+            {"id": "paid", "type": "wait_for_signal", "parameters": {"signal": "paid"}},
+            {"id": "ask", "type": "approval", "parameters": {"approvers": ["ada"]}},
+            call("two", "two", server.port),
+            {
+                "id": "told",
+                "type": "transform",
+                "parameters": {"expression": "[$paid.amount, $ask.decisions[0].comment]"},
+            },
+        ]
+        names = [one["id"] for one in document["nodes"]]
+        document["edges"] = [
+            {"id": f"e{number}", "src": src, "dst": dst}
+            for number, (src, dst) in enumerate(pairwise(names))
+        ]
+        server.failing = {"/two"}
+        run = await service.start(document)
+        await service.post(f"/runs/{run}/signals/paid", {"payload": {"amount": 7}})
+        async with asyncio.timeout(PATIENCE_S):
+            while not (waits := (await service.get(f"/runs/{run}/waits")).json()["items"]) or (
+                waits[0]["kind"] != "approval"
+            ):
+                await asyncio.sleep(0.02)
+        given = {"decision": "approve", "comment": "fine"}
+        await service.client.post(waits[0]["links"][0]["url"], json=given)
+        assert "halted" == (await service.ended(run))["status"]
+        server.failing = set()
+
+        again = await retried(service, run)
+        ended = await service.ended(again["execution_id"])
+
+    assert ("completed", [7, "fine"]) == (ended["status"], ended["output"])
+    signals = (await service.get(f"/runs/{again['execution_id']}/signals")).json()["items"]
+    assert ["paid", "approval:ask"] == [one["signal"] for one in signals]
+
+
+async def test_what_was_decided_about_what_is_executed_again_is_asked_for_again(service):
+    document = chain()
+    document["nodes"] = [
+        {"id": "start", "type": "manual_trigger"},
+        {"id": "first", "type": "wait_for_signal", "parameters": {"signal": "go"}},
+        {"id": "second", "type": "wait_for_signal", "parameters": {"signal": "go"}},
+    ]
+    document["edges"] = [
+        {"id": "e1", "src": "start", "dst": "first"},
+        {"id": "e2", "src": "first", "dst": "second"},
+    ]
+    run = await service.start(document)
+    for number in (1, 2):
+        await service.post(f"/runs/{run}/signals/go", {"payload": "x" * 40_000 + str(number)})
+    assert "completed" == (await service.ended(run))["status"]
+
+    again = (await retried(service, run, from_nodes=["second"]))["execution_id"]
+    async with asyncio.timeout(PATIENCE_S):
+        while not (waits := (await service.get(f"/runs/{again}/waits")).json()["items"]) or (
+            waits[0]["node_id"] != "second"
+        ):
+            await asyncio.sleep(0.02)
+    await service.post(f"/runs/{again}/signals/go", {"payload": 3})
+    await service.ended(again)
+
+    came = [
+        (await service.get(f"/runs/{again}/data", params={"entry": name})).json()["value"]
+        for name in ("$first", "$second")
+    ]
+    assert ["x" * 40_000 + "1", 3] == came
+
+
+async def test_a_retried_document_hears_again_what_it_had_heard(service):
+    async with gate() as server:
+        server.failing = {"/two"}
+        document = listening("paid")
+        endpoint = f"http://127.0.0.1:{server.port}/two"
+        document["do"].append(
+            {"two": {"call": "http", "with": {"method": "get", "endpoint": endpoint}}}
+        )
+        document["output"] = {"as": "${ $context }"}
+        document["do"][0]["hear0"]["export"] = {"as": "${ .[0].amount }"}
+        run = await service.start(document)
+        await listens(service, run)
+        await take(service, event("paid", "e1", {"amount": 7}))
+        first = await service.ended(run)
+        server.failing = set()
+
+        again = (await retried(service, run))["execution_id"]
+        ended = await service.ended(again)
+
+    assert ("halted", "completed") == (first["status"], ended["status"])
+    answer = await service.get(f"/runs/{again}/data", params={"entry": "$output"})
+    assert 7 == answer.json()["value"]

@@ -31,6 +31,7 @@ TABLES = {
     "payload",
     "run_signal",
     "run_link",
+    "run_origin",
     "run_trigger",
     "start_key",
     "run_control",

@@ -121,7 +121,7 @@ ACCESS_EXAMPLES: dict[str, tuple[Any, Any]] = {
         {"ok": True, "detail": "the server answered 200", "status": 200},
         {"url": "https://api.example.com/me"},
     ),
-    "rotate_credentials": ({"sealed_anew": 3}, None),
+    "rotate_credentials": ({"sealed_anew": 3, "triggers": 1}, None),
     "list_audit": (_page(_AUDIT), None),
 }
 """For each operation what is answered, and what is sent."""

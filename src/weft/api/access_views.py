@@ -186,9 +186,10 @@ class UsageView(BaseModel):
 
 
 class RotatedView(BaseModel):
-    """How many credentials are sealed with another key now."""
+    """How many credentials, and how many triggers, are sealed with another key now."""
 
     sealed_anew: int
+    triggers: int
 
 
 # -- the audit log -------------------------------------------------------------------------------

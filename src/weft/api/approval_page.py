@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from weft.api.problems import RefusedError
 from weft.api.signal_views import DecisionView
 from weft.runtime.explaining_signals import Awaited
 from weft.runtime.invitations import Invitation
@@ -42,7 +43,7 @@ def decision_page(invitation: Invitation, awaited: Awaited) -> str:
         body=_FORM.format(
             message=escape(awaited.message or f"Shall {awaited.name} be approved?"),
             person=escape(invitation.person),
-            count=f"It takes {awaited.required} to approve.",
+            count=f"It takes {awaited.required} to approve." if awaited.required else "",
             decided=decided,
             run=escape(invitation.execution_id),
             node=escape(awaited.name),
@@ -55,3 +56,22 @@ def decided_page(decision: DecisionView) -> str:
     word = "approved" if decision.decision == "approve" else "rejected"
     body = f"<p>Noted at {escape(decision.at)}. This link is used up; you can close the page.</p>"
     return _PAGE.format(title=f"You have {word}", body=body)
+
+
+_REFUSED = {
+    "BAD_LINK": ("This link does not work", "Was all of it copied? Open it from the mail again."),
+    "LINK_EXPIRED": ("This link has expired", "Ask whoever sent it for a new one."),
+    "ALREADY_DECIDED": ("You have decided already", "Your decision stands; nothing was changed."),
+    "NOTHING_TO_DECIDE": ("There is nothing to decide any more", "You can close the page."),
+    "RUN_ENDED": ("There is nothing to decide any more", "You can close the page."),
+    "TOO_MANY_REQUESTS": ("Too many requests", "Wait a little, and load the page again."),
+}
+_OTHERS = ("This did not work", "Load the page again; if that does not help, ask whoever sent it.")
+
+
+def refused_page(refused: RefusedError) -> str:
+    """Return the page that says why a link does not do what it is for."""
+    title, remedy = _REFUSED.get(refused.code, _OTHERS)
+    code = f"<p><small>{escape(refused.code)}</small></p>"
+    body = f"<p>{escape(refused.detail)}.</p><p>{remedy}</p>{code}"
+    return _PAGE.format(title=title, body=body)

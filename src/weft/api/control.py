@@ -22,7 +22,7 @@ from weft.api.control_views import (
 )
 from weft.api.exchange import StrictRoute, told
 from weft.api.filters import read_item, read_moment
-from weft.api.history import run_view
+from weft.api.history import run_told
 from weft.api.problems import RefusedError, refusal_of
 from weft.api.runs import FARTHEST, Run, known_run
 from weft.api.views import RunView
@@ -97,8 +97,7 @@ class Steerer:
 
 def _add_single(routes: APIRouter, backend: Backend, steerer: Steerer) -> None:
     async def view(execution_id: str) -> RunView:
-        control = await backend.steering.controls.control(execution_id)
-        return run_view(await known_run(backend, execution_id), control)
+        return await run_told(backend, await known_run(backend, execution_id))
 
     @routes.post("/runs/{execution_id}:pause", status_code=202, summary="Pause a run")
     async def pause_run(execution_id: Run) -> RunView:

@@ -29,6 +29,7 @@ from weft.ports.credential_types import TYPES, faults
 from weft.ports.credentials import Credential
 from weft.runtime.backend import Backend
 from weft.runtime.credentials import CredentialDesk
+from weft.runtime.trigger_secrets import TriggerSecrets
 
 Name = Annotated[CredentialName, Path(description="The credential's name.")]
 
@@ -40,6 +41,7 @@ def credential_routes(backend: Backend) -> APIRouter:
     routes = APIRouter(tags=["credentials"], route_class=StrictRoute)
     _add_reading(routes, backend, desk)
     _add_changing(routes, desk)
+    _add_rotation(routes, backend, desk)
     return routes
 
 
@@ -145,10 +147,18 @@ def _add_changing(routes: APIRouter, desk: CredentialDesk) -> None:
         trial = await desk.test(credential, given.url)
         return TrialView(ok=trial.ok, detail=trial.detail, status=trial.status)
 
+
+def _add_rotation(routes: APIRouter, backend: Backend, desk: CredentialDesk) -> None:
+    secrets = TriggerSecrets(backend.triggers, backend.sealer)
+
     @routes.post("/credentials:rotate", summary="Seal credentials with the newest key")
     async def rotate_credentials() -> RotatedView:
-        """Seal every credential with the newest key; embedded with a key file, with a new one."""
-        return RotatedView(sealed_anew=await desk.seal_anew())
+        """Seal every credential with the newest key; embedded with a key file, with a new one.
+
+        The secrets of webhooks are sealed with the same key, and with them.
+        """
+        sealed = await desk.seal_anew()
+        return RotatedView(sealed_anew=sealed, triggers=await secrets.seal_all())
 
 
 def _check(kind: str, fields: Mapping[str, str]) -> None:

@@ -64,6 +64,7 @@ _STARTED = {
     "retry_of": None,
     "priority": 0,
     "deadline_at": None,
+    "trigger": None,
 }
 _ENDED = {**_STARTED, "status": "completed", "ended_at": _LATER, "duration_ms": 2125}
 _EVENT = {

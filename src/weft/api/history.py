@@ -12,6 +12,7 @@ from weft.api.views import (
     ErrorView,
     ItemView,
     NodeView,
+    OriginView,
     RunDetailView,
     RunView,
     VisitView,
@@ -24,6 +25,8 @@ from weft.kernel.outcome import NodeError
 from weft.ports.archive import ItemTotals, NodeTotals
 from weft.ports.controls import Control
 from weft.ports.journal import Definition, Execution, NodeRun
+from weft.ports.triggers import Origin
+from weft.runtime.backend import Backend
 
 CARRIED = 64 * 1024
 """An output of at most this many bytes is in the answer itself."""
@@ -31,17 +34,31 @@ CARRIED = 64 * 1024
 _errors = msgspec.json.Decoder(NodeError)
 
 
-def run_view(run: Execution, control: Control | None = None) -> RunView:
+async def run_told(backend: Backend, run: Execution) -> RunView:
     """Return a run without its ending."""
-    return RunView(**_facts(run, control))
+    return (await runs_told(backend, [run]))[0]
 
 
-def _facts(run: Execution, control: Control | None) -> dict[str, Any]:
+async def runs_told(backend: Backend, runs: Sequence[Execution]) -> list[RunView]:
+    """Return runs without their endings, with what was decided about them and who started them."""
+    names = [one.execution_id for one in runs]
+    decided = await backend.steering.controls.controls(names)
+    started = {one.execution_id: one for one in await backend.triggers.origins(names)}
+    return [
+        RunView(**_facts(one, decided.get(one.execution_id), started.get(one.execution_id)))
+        for one in runs
+    ]
+
+
+def _facts(run: Execution, control: Control | None, origin: Origin | None) -> dict[str, Any]:
     decided = control or Control(execution_id=run.execution_id)
     paused_ms = decided.paused_ms if run.ended_ms is None else None
     return {
         "paused_at": None if paused_ms is None else to_iso(paused_ms),
         "retry_of": decided.retry_of,
+        "trigger": None
+        if origin is None
+        else OriginView(trigger_id=origin.trigger_id, kind=origin.kind),
         "priority": decided.priority,
         "deadline_at": None if decided.deadline_ms is None else to_iso(decided.deadline_ms),
         "execution_id": run.execution_id,
@@ -54,16 +71,18 @@ def _facts(run: Execution, control: Control | None) -> dict[str, Any]:
     }
 
 
-def run_detail(run: Execution, control: Control, last_event: int) -> RunDetailView:
+async def run_detail(backend: Backend, run: Execution) -> RunDetailView:
     """Return a run with its ending."""
+    last_event = await backend.archive.last_event(run.execution_id)
+    control = await backend.steering.controls.control(run.execution_id)
+    origin = next(iter(await backend.triggers.origins([run.execution_id])), None)
+    facts = _facts(run, control, origin)
     if run.completion is None:
-        return RunDetailView.model_construct(
-            **_facts(run, control), last_event=last_event, **_nothing()
-        )
+        return RunDetailView.model_construct(**facts, last_event=last_event, **_nothing())
     message = decode_completion(run.completion)
     output, carried = _output(message)
     return RunDetailView.model_construct(
-        **_facts(run, control),
+        **facts,
         last_event=last_event,
         output=output,
         output_carried=carried,

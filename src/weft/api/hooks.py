@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
 from weft.api.exchange import StrictRoute, told
-from weft.api.problems import RefusedError
+from weft.api.problems import RETRY_AFTER_S, RefusedError
 from weft.api.trigger_views import EventTakenView, HookView
 from weft.api.triggers import firing_view
 from weft.api.views import Identifier
-from weft.errors import StorageUnavailableError
+from weft.errors import CredentialError
 from weft.ports.outside import OutsideError
 from weft.ports.triggers import Firing, Trigger, Webhook
 from weft.runtime.answering import NoAnswerError, answer_of
 from weft.runtime.backend import Backend
-from weft.runtime.cloud_events import BATCH, STRUCTURED, read_event
+from weft.runtime.cloud_events import BATCH, STRUCTURED, Event, read_event
 from weft.runtime.event_triggers import EventTriggers
 from weft.runtime.firing import Firer
 from weft.runtime.hooks import Reply, reply_of, request_of
 from weft.runtime.refusals import NotThereError
 from weft.runtime.signing import SignatureError, verify
 from weft.runtime.throttling import Throttle
+from weft.runtime.trigger_secrets import TriggerSecrets
 
+_LOG = logging.getLogger("weft.api")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
@@ -114,8 +117,15 @@ def _key(
         given = request.headers.get("webhook-id") or request.headers.get("idempotency-key")
         return f"webhook-{(given or backend.chance.publish_id())[:256]}"
     try:
+        secrets = TriggerSecrets(backend.triggers, backend.sealer).opened(trigger)
+    except CredentialError as problem:  # which tells about this server, so it is for the log
+        _LOG.error("trigger %s cannot check signatures: %s", trigger.trigger_id, problem)
+        raise RefusedError(
+            503, "UNAVAILABLE", "this webhook cannot check signatures now: try again later"
+        ) from None
+    try:
         message_id = verify(
-            trigger.secrets,
+            secrets,
             request.headers,
             body,
             now_ms=now_ms,
@@ -167,16 +177,29 @@ def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
         },
     )
     async def take_event(request: Request) -> Response:
-        """Hand it to every run that listens to it, and fire every trigger that looks for it."""
+        """Hand it to every run that listens to it, and fire every trigger that looks for it.
+
+        Each once for a source and id, so an event that was not answered with 202 is sent again.
+        """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == BATCH:
             raise RefusedError(415, "NO_BATCHES", "batches are not taken: send each event alone")
         headers = dict(request.headers.items())
         event = read_event(headers, await request.body())
-        try:
-            await backend.hub.publish(event)
-        except OutsideError as problem:
-            raise StorageUnavailableError(str(problem)) from None
+        listens = await _told_to_runs(backend, event)
         taken = await triggers.take(event)
         fired = [firing_view(one) for one in taken.fired]
-        return told(EventTakenView.model_construct(fired=fired, failed=taken.failed), 202)
+        view = EventTakenView.model_construct(fired=fired, listens=listens, failed=taken.failed)
+        return told(view, 202)
+
+
+async def _told_to_runs(backend: Backend, event: Event) -> int:
+    try:
+        return await backend.hub.publish(event)
+    except OutsideError as problem:
+        raise RefusedError(
+            503,
+            "UNAVAILABLE",
+            f"the event did not reach every run that listens, so send it again: {problem}",
+            headers={"retry-after": RETRY_AFTER_S},
+        ) from None

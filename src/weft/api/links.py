@@ -12,18 +12,20 @@ from urllib.parse import parse_qs
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.responses import HTMLResponse
 
 from weft.api.approval_page import decided_page, decision_page
 from weft.api.exchange import told
+from weft.api.filters import read_item
+from weft.api.link_route import LinkRoute
 from weft.api.problems import Place, RefusedError
 from weft.api.signal_views import CallbackView, DecisionGiven, DecisionView
 from weft.errors import MessageError
 from weft.kernel.json import decode
 from weft.kernel.moment import to_iso
-from weft.kernel.waiting import read_address
+from weft.kernel.waiting import APPROVAL, read_address
+from weft.ports.archive import VisitQuery
 from weft.ports.journal import Execution
 from weft.runtime.backend import Backend
 from weft.runtime.explaining_signals import Awaited
@@ -48,7 +50,7 @@ _BODY = {
 
 def link_routes(backend: Backend) -> APIRouter:
     """Return the routes of signed links."""
-    routes = APIRouter(tags=["signals"], route_class=APIRoute)
+    routes = APIRouter(tags=["signals"], route_class=LinkRoute)
     desk = _Desk(backend)
 
     @routes.get(
@@ -122,7 +124,12 @@ class _Desk:
         return invitation, run
 
     async def undecided(self, invitation: Invitation) -> Awaited:
-        """Return the wait that a person may still decide about; refused when there is none."""
+        """Return the wait that a person may still decide about; refused when there is none.
+
+        A link that the run itself has handed out may be used before the run has come to the wait.
+        """
+        if await self._decided(invitation):
+            raise _decided_already(invitation)
         found = await self._at.explain(invitation.execution_id)
         name, key = read_address(invitation.address)
         for wait in found.waits if found is not None else ():
@@ -131,10 +138,34 @@ class _Desk:
                 continue
             if invitation.person in awaited.people:
                 return awaited
+            break
+        else:
+            node = name.removeprefix(APPROVAL)
+            if await self._ahead(invitation, node, key):
+                return Awaited(kind="approval", name=node, key=key, people=(invitation.person,))
         raise ConflictError(
             "there is nothing to decide any more: it was decided, it expired, or the run ended",
             "NOTHING_TO_DECIDE",
         )
+
+    async def _decided(self, invitation: Invitation) -> bool:
+        about = (invitation.execution_id, invitation.address, invitation.person)
+        return await self._at.signals.signal(*about) is not None
+
+    async def _ahead(self, invitation: Invitation, node: str, key: str) -> bool:
+        """Return whether a run that goes on is not known to be past a node."""
+        archive, run_id = self._at.archive, invitation.execution_id
+        run = await archive.run(run_id)
+        if run is None or run.ended_ms is not None:
+            return False
+        within = read_item(key)
+        for status in ("success", "failed"):
+            query = VisitQuery(
+                execution_id=run_id, limit=1, node_id=node, status=status, within=within
+            )
+            if await archive.visits(query):
+                return False
+        return True
 
     async def decide(self, link: str, given: DecisionGiven) -> DecisionView:
         """Take a decision, once."""
@@ -145,20 +176,20 @@ class _Desk:
             comment=given.comment,
             at=to_iso(self._at.clock.now_ms()),
         )
-        known = await self._at.signals.signal(
-            run.execution_id, invitation.address, invitation.person
-        )
-        if known is None:
+        if not await self._decided(invitation):
             await self.undecided(invitation)
         fresh = await self.signaller.signal(
             run, invitation.address, invitation.person, decision.model_dump(), invitation.person
         )
         if not fresh:
-            raise ConflictError(
-                f"{invitation.person} has decided already, and a decision stands",
-                "ALREADY_DECIDED",
-            )
+            raise _decided_already(invitation)
         return decision
+
+
+def _decided_already(invitation: Invitation) -> ConflictError:
+    return ConflictError(
+        f"{invitation.person} has decided already, and a decision stands", "ALREADY_DECIDED"
+    )
 
 
 async def _decision(request: Request) -> DecisionGiven:

@@ -9,7 +9,15 @@ from fastapi import APIRouter, Header, Path, Query, Response
 
 from weft.api.exchange import StrictRoute, read_cursor, told, write_cursor
 from weft.api.filters import read_item, read_moment, read_statuses
-from weft.api.history import entries_of, item_view, node_views, run_detail, run_view, visit_view
+from weft.api.history import (
+    entries_of,
+    item_view,
+    node_views,
+    run_detail,
+    run_told,
+    runs_told,
+    visit_view,
+)
 from weft.api.problems import RefusedError
 from weft.api.starting import Starting
 from weft.api.views import (
@@ -82,8 +90,7 @@ def _add_starting(routes: APIRouter, backend: Backend) -> None:
         if fresh:
             note(f"run {run.execution_id}", None, run.definition_ref)
         where = {"location": f"/api/v1/runs/{run.execution_id}"}
-        control = await backend.steering.controls.control(run.execution_id)
-        return told(run_view(run, control), 201 if fresh else 200, where)
+        return told(await run_told(backend, run), 201 if fresh else 200, where)
 
 
 def _add_control(routes: APIRouter, backend: Backend) -> None:
@@ -97,8 +104,7 @@ def _add_control(routes: APIRouter, backend: Backend) -> None:
                 raise ConflictError(
                     f"run {execution_id} has ended already: it is {run.status}", "RUN_ENDED"
                 )
-        control = await backend.steering.controls.control(execution_id)
-        return run_view(await known_run(backend, execution_id), control)
+        return await run_told(backend, await known_run(backend, execution_id))
 
 
 def _add_listing(routes: APIRouter, backend: Backend) -> None:
@@ -107,6 +113,9 @@ def _add_listing(routes: APIRouter, backend: Backend) -> None:
         workflow_id: Annotated[Identifier | None, Query(description="Of this workflow.")] = None,
         status: Annotated[
             str | None, Query(description="Any of these, with commas: running,failed.")
+        ] = None,
+        trigger_id: Annotated[
+            Identifier | None, Query(description="Started by this trigger.")
         ] = None,
         q: Annotated[str, Query(max_length=128, description="A part of the run's id.")] = "",
         started_after: Annotated[str | None, Query(description="RFC 3339.")] = None,
@@ -122,15 +131,15 @@ def _add_listing(routes: APIRouter, backend: Backend) -> None:
                 workflow_id=workflow_id or "",
                 statuses=read_statuses(status),
                 containing=q,
+                trigger_id=trigger_id or "",
                 from_ms=read_moment("started_after", started_after, 0),
                 until_ms=read_moment("started_before", started_before, FARTHEST),
                 before=(min(before[0], FARTHEST), before[1]),
             )
         )
         last = found[limit - 1] if len(found) > limit else None
-        decided = await backend.steering.controls.controls([one.execution_id for one in found])
         return Page[RunView](
-            items=[run_view(one, decided.get(one.execution_id)) for one in found[:limit]],
+            items=await runs_told(backend, found[:limit]),
             next_cursor=write_cursor(last.started_ms, last.execution_id) if last else None,
         )
 
@@ -138,9 +147,7 @@ def _add_listing(routes: APIRouter, backend: Backend) -> None:
     async def get_run(execution_id: Run) -> Response:
         """A run, and how it ended. Large values are read with `data`."""
         run = await known_run(backend, execution_id)
-        last = await backend.archive.last_event(execution_id)
-        control = await backend.steering.controls.control(execution_id)
-        return told(run_detail(run, control, last))
+        return told(await run_detail(backend, run))
 
 
 def _add_parts(routes: APIRouter, backend: Backend) -> None:

@@ -72,7 +72,7 @@ TRIGGER_EXAMPLES: dict[str, tuple[Any, Any]] = {
     ),
     "list_firings": ({"items": [_FIRING], "next_cursor": None}, None),
     "take_event": (
-        {"fired": [{**_FIRING, "cause": "event", "key": "event-1"}], "failed": []},
+        {"fired": [{**_FIRING, "cause": "event", "key": "event-1"}], "listens": 1, "failed": []},
         {"amount": 120},
     ),
     **{

@@ -215,4 +215,5 @@ class EventTakenView(BaseModel):
     """Who was waiting for an event."""
 
     fired: list[FiringView]
+    listens: int = Field(description="Listens of runs that it is for: each has it once.")
     failed: list[str] = Field(description="Triggers whose condition failed on it, and why.")

@@ -172,6 +172,13 @@ class ErrorView(BaseModel):
     details: dict[str, Any] = {}
 
 
+class OriginView(BaseModel):
+    """The trigger that started a run; it may be gone by now."""
+
+    trigger_id: str
+    kind: Literal["manual", "webhook", "cron", "interval", "event", "after", "on"]
+
+
 class RunView(BaseModel):
     """A run."""
 
@@ -188,6 +195,7 @@ class RunView(BaseModel):
     deadline_at: str | None = Field(
         default=None, description="When it fails with EXECUTION_TIMEOUT if it still goes on."
     )
+    trigger: OriginView | None = Field(default=None, description="Null: no trigger started it.")
 
 
 class EntryView(BaseModel):

@@ -24,15 +24,14 @@ from weft.adapters.embedded.threaded import Threaded
 from weft.adapters.embedded.triggers import SqliteTriggers
 from weft.adapters.host.clock import HostChance, HostClock
 from weft.adapters.host.http import HostHttp
-from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog
-from weft.adapters.host.signer import HostSigner
 from weft.bootstrap.access import access_on
 from weft.bootstrap.documents import examine_document
 from weft.bootstrap.embedded import Settings, compile_source, open_engine
 from weft.bootstrap.explaining import explain_in_file
 from weft.bootstrap.languages import schedule_in
 from weft.bootstrap.lifecycle import tell_lifecycle
+from weft.bootstrap.sealing import seal_secrets
 from weft.bootstrap.steering import EmbeddedSteering, begin_embedded
 from weft.errors import InputError
 from weft.kernel.context import Payload
@@ -48,6 +47,7 @@ from weft.ports.holding import Presence
 from weft.ports.hub import EventHub
 from weft.ports.journal import Definition, Execution, Quarantined
 from weft.ports.node import Catalogue
+from weft.ports.sealer import Sealer
 from weft.ports.signals import Links, SignalLog
 from weft.ports.signer import Signer
 from weft.ports.triggers import Settings as TriggerSettings
@@ -83,20 +83,18 @@ class EmbeddedBackend:
         self.registry: Registry = SqliteRegistry(file)
         self.triggers: Triggers = SqliteTriggers(file)
         self._http = HostHttp()
-        self.access = access_on(SqliteTables(file), self._http, settings.key_file, makes_key=True)
         self._tables = tables = SqliteTables(file)
+        self.access = access_on(tables, self._http, settings.key_file, makes_key=True)
         self.gatherings: Gatherings = TableGatherings(tables)
         self.signals: SignalLog = TableSignals(tables)
         self.links: Links = TableLinks(tables)
-        self.signer: Signer = HostSigner(
-            KeyRing(os.environ, settings.key_file or settings.database.parent / "links.key"),
-            makes_key=True,
-        )
+        self.signer: Signer = settings.signer()
+        self.sealer: Sealer = settings.sealer()
         self.catalogue = catalogue
         self.feed = Feed(self.archive)
         self.clock: Clock = HostClock()
         self.chance: Chance = HostChance()
-        self.hub: EventHub = Hub(TableListeners(tables), self.signals, self._send, self.clock)
+        self.hub: EventHub = Hub(TableListeners(tables), self.signals, self._hand_on, self.clock)
         self._began_ms = self.clock.now_ms()
         flow = SqliteFlow(file)
         self._steering = EmbeddedSteering(settings.database, SqliteControls(file), flow, self.clock)
@@ -170,12 +168,11 @@ class EmbeddedBackend:
         """End a run as cancelled, and tell its running nodes."""
         return await self.steering.cancel(run, reason)
 
-    async def _send(self, token: Token, payloads: Sequence[Payload]) -> None:
-        if self._engine is not None:
-            await self._engine.send(token, payloads)
-
     async def send(self, run: Execution, token: Token, payloads: Sequence[Payload]) -> bool:
         """Send a token to a run."""
+        return await self._hand_on(token, payloads)
+
+    async def _hand_on(self, token: Token, payloads: Sequence[Payload]) -> bool:
         return self._engine is not None and await self._engine.send(token, payloads)
 
     async def explain(self, execution_id: str) -> Explanation | None:
@@ -285,6 +282,7 @@ async def open_embedded_backend(
             backend.serve_with(engine)
             for run in engine.unfinished():
                 engine.resume(run.execution_id)
+            await seal_secrets(backend.triggers, backend.sealer, HostLog())
             firing = asyncio.create_task(TriggerClock(backend, HostLog()).run())
             warden = Warden(
                 backend.steering, backend.flow, backend.archive, backend.clock, HostLog()

@@ -26,7 +26,9 @@ from weft.adapters.host.http import HostHttp
 from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog
 from weft.adapters.host.mail import HostMail
+from weft.adapters.host.sealer import HostSealer
 from weft.adapters.host.secrets import open_secrets
+from weft.adapters.host.signer import HostSigner
 from weft.adapters.postgres.controls import PostgresControls
 from weft.adapters.postgres.opening import open_store
 from weft.adapters.postgres.store import PostgresStore
@@ -65,6 +67,7 @@ from weft.runtime.family import Family
 from weft.runtime.holding import EARLY_ACK_S, LEASE_S
 from weft.runtime.hub import HttpSink, Hub
 from weft.runtime.line_keeper import LineKeeper
+from weft.runtime.linking import Linker
 from weft.runtime.master import Master, Starter
 from weft.runtime.payload_cache import PayloadCache
 from weft.runtime.programs import Programs
@@ -105,6 +108,16 @@ class ClusterSettings:
     env_file: Path | None = None
     credential_store: Path | None = None
     key_file: Path | None = None
+    public_url: str = ""
+    """Where people reach the API; "": nodes can hand out no links."""
+
+    def signer(self) -> HostSigner:
+        """Return what signs links, with a key that every process must have."""
+        return HostSigner(KeyRing(os.environ, self.key_file), makes_key=False)
+
+    def sealer(self) -> HostSealer:
+        """Return what seals secrets, with a key that every master must have."""
+        return HostSealer(KeyRing(os.environ, self.key_file), makes_key=False)
 
 
 class Cluster:
@@ -163,6 +176,7 @@ class Cluster:
                 nursery=self.family(),
                 hub=self.hub(),
                 commands=HostCommands(self.settings.allowed),
+                linker=Linker(self.settings.signer(), HostClock(), self.settings.public_url),
             ),
             clock=HostClock(),
             chance=HostChance(),
@@ -217,7 +231,13 @@ class Cluster:
     async def _send(self, token: Token, payloads: Sequence[Payload]) -> None:
         for payload in payloads:
             await self.store.put(token.execution_id, payload)
-        named = msgspec.structs.replace(token, publish_id=HostChance().publish_id())
+        # Looked up now: the run may have been rebuilt since it said that it listens.
+        latest = await self.store.execution(token.execution_id)
+        named = msgspec.structs.replace(
+            token,
+            publish_id=HostChance().publish_id(),
+            generation=token.generation if latest is None else latest.generation,
+        )
         await self.bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
 
     def starter(self) -> Starter:

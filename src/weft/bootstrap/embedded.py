@@ -23,7 +23,9 @@ from weft.adapters.host.http import HostHttp
 from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog, configure_log
 from weft.adapters.host.mail import HostMail
+from weft.adapters.host.sealer import HostSealer
 from weft.adapters.host.secrets import open_secrets
+from weft.adapters.host.signer import HostSigner
 from weft.adapters.host.vault import Vault, open_vault
 from weft.bootstrap.homes import EngineHome, Household
 from weft.bootstrap.languages import AnyProgram, compile_source
@@ -40,6 +42,7 @@ from weft.runtime.engine import Engine, Observe
 from weft.runtime.event_triggers import EventTriggers
 from weft.runtime.hub import HttpSink, Hub
 from weft.runtime.line_keeper import LineKeeper
+from weft.runtime.linking import Linker
 
 __all__ = [
     "Settings",
@@ -73,6 +76,18 @@ class Settings:
     """What kinds of processes tasks may start."""
     lifecycle_events: str = ""
     """Where a server tells what happens to runs; "": nowhere."""
+    public_url: str = ""
+    """Where people reach the API; "": nodes can hand out no links."""
+
+    def signer(self) -> HostSigner:
+        """Return what signs links; the first one makes its key."""
+        file = self.key_file or self.database.parent / "links.key"
+        return HostSigner(KeyRing(os.environ, file), makes_key=True)
+
+    def sealer(self) -> HostSealer:
+        """Return what seals secrets; the first one makes its key."""
+        file = self.key_file or self.database.parent / "key"
+        return HostSealer(KeyRing(os.environ, file), makes_key=True)
 
 
 def now_ms() -> int:
@@ -144,6 +159,7 @@ async def open_engine(
         hub=Hub(TableListeners(tables), TableSignals(tables), send, HostClock(), sink, triggers),
         lines=LineKeeper(HostClock().now_ms),
         nursery=household.family,
+        linker=Linker(settings.signer(), HostClock(), settings.public_url),
     )
     engine = Engine(
         journal,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from weft.adapters.access.gatherings import TableGatherings
-from weft.adapters.host.keys import KeyRing
 from weft.adapters.host.log import HostLog
-from weft.adapters.host.signer import HostSigner
 from weft.adapters.postgres.archive import PostgresArchive
 from weft.adapters.postgres.listening import listen
 from weft.adapters.postgres.triggers import PostgresTriggers
@@ -25,12 +22,14 @@ from weft.bootstrap.distributed import Cluster
 from weft.bootstrap.documents import examine_document
 from weft.bootstrap.languages import schedule_in
 from weft.bootstrap.lifecycle import tell_lifecycle
+from weft.bootstrap.sealing import seal_secrets
 from weft.nodes.catalogue import builtin
 from weft.ports.gatherings import Gatherings
 from weft.ports.holding import Presence
 from weft.ports.hub import EventHub
 from weft.ports.journal import Definition
 from weft.ports.node import Catalogue
+from weft.ports.sealer import Sealer
 from weft.ports.signer import Signer
 from weft.ports.triggers import Settings, Triggers
 from weft.runtime.backend import Alarm, Aside, Backend, Examined, QueueState
@@ -59,9 +58,8 @@ class ClusterBackend(ClusterHome):
         self.access = access_on(
             cluster.tables, cluster.http, cluster.settings.key_file, makes_key=False
         )
-        self.signer: Signer = HostSigner(
-            KeyRing(os.environ, cluster.settings.key_file), makes_key=False
-        )
+        self.signer: Signer = cluster.settings.signer()
+        self.sealer: Sealer = cluster.settings.sealer()
         self.feed = Feed(self.archive)
 
     async def examine(self, source: Any) -> Examined:
@@ -146,6 +144,7 @@ async def open_cluster_backend(
 async def fire_triggers(cluster: Cluster, *, catalogue: Catalogue = builtin) -> None:
     """Fire what is due on a cluster until cancelled; any number of processes may do it."""
     backend, log = ClusterBackend(cluster, catalogue), HostLog()
+    await seal_secrets(backend.triggers, backend.sealer, log)
     await together(TriggerClock(backend, log).run(), DocumentSchedules(backend).run(log))
 
 

@@ -71,6 +71,7 @@ _log_level = option(
 @options.allow
 @options.events_sink
 @options.lifecycle_events
+@options.public_url
 @_log_level
 def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **served: Any) -> int:
     """Serve the API and run workflows in this process, until Ctrl-C or SIGTERM.
@@ -95,6 +96,7 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
         served["events_sink"],
         served["allowed"],
         served["lifecycle_events"],
+        served["public_url"] or listener.url,
     )
     configure_log(level=log_level)
     with asyncio.Runner(loop_factory=new_loop) as runner:

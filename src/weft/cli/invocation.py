@@ -57,6 +57,7 @@ class Invocation:
         key_file: Path,
         allowed: tuple[CommandKind, ...],
         events_sink: str,
+        public_url: str,
         quiet: bool,
         verbose: bool,
         log_level: str | None,
@@ -69,7 +70,14 @@ class Invocation:
         check_env_file(env_file)
         return cls(
             settings=Settings(
-                database, slots, env_file, credential_store, key_file, events_sink, allowed
+                database,
+                slots,
+                env_file,
+                credential_store,
+                key_file,
+                events_sink,
+                allowed,
+                public_url,
             ),
             as_json=as_json,
             events=events,

@@ -120,6 +120,21 @@ events_sink = option(
     default="",
     help="Post every event that runs emit there too, as a CloudEvent.",
 )
+
+
+def _web_address(_: click.Context, __: click.Parameter, value: str) -> str:
+    if value and not re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", value):
+        raise click.BadParameter(f"{value!r} is no address, such as https://weft.example")
+    return value.rstrip("/")
+
+
+public_url = option(
+    "--public-url",
+    metavar="URL",
+    default="",
+    callback=_web_address,
+    help="Where people reach the API: the links that nodes hand out begin with it.",
+)
 quiet = option("--quiet", "-q", is_flag=True, help="No drawing and no summary, only problems.")
 verbose = option("--verbose", "-v", is_flag=True, help="A line for every node that has finished.")
 log_level = option(
@@ -196,6 +211,7 @@ def serving(command: F) -> F:
             key_file,
             allow,
             events_sink,
+            public_url,
             quiet,
             verbose,
             log_level,

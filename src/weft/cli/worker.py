@@ -73,6 +73,7 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
 @options.key_file
 @options.allow
 @options.events_sink
+@options.public_url
 @option(
     "--grace",
     "grace_s",
@@ -94,6 +95,7 @@ def worker(
     key_file: Path,
     allowed: tuple[CommandKind, ...],
     events_sink: str,
+    public_url: str,
     grace_s: float,
     max_memory_mb: int | None,
     running: cluster.Running,
@@ -114,6 +116,7 @@ def worker(
         key_file=key_file,
         allowed=allowed,
         events_sink=events_sink,
+        public_url=public_url,
     )
     name = "worker"
     if processes > 1:

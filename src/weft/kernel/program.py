@@ -21,6 +21,21 @@ from weft.kernel.outcome import Outcome
 RunsIn = Literal["loop", "thread", "process"]
 
 
+class LinkAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """A signed link that a node wants to hand out. Whoever runs the node makes it.
+
+    The definition's side of it is pure and is written down; the link itself never is.
+    """
+
+    mark: str
+    """What stands in the node's parameters where the link is to be."""
+    purpose: Literal["approval", "callback"]
+    address: str
+    person: str
+    """Whose decision it is; of a callback, what its signal is called."""
+    lasts_ms: int
+
+
 class Activity(msgspec.Struct, frozen=True):
     """Work that touches the world: the worker runs it and settles what came of it."""
 
@@ -33,6 +48,8 @@ class Activity(msgspec.Struct, frozen=True):
     """How much memory a node in a process of its own may take."""
     secrets: tuple[str, ...] = ()
     """Further credentials, which the node asks for by name."""
+    links: tuple[LinkAsked, ...] = ()
+    """Links that must stand in the parameters before the node runs."""
 
 
 class Program(Protocol):

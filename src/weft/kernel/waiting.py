@@ -27,6 +27,8 @@ from weft.kernel.messages import Token
 from weft.kernel.moment import LATEST_MS
 from weft.kernel.outcome import NodeError
 
+APPROVAL = "approval:"
+"""What the names of signals that are decisions begin with: no other signal can have them."""
 INLINE = 32 * 1024
 """A value above this many bytes is stored, and the signal carries where."""
 _CONTENT = "$signal"

@@ -21,6 +21,8 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     statuses: tuple[str, ...] = ()
     containing: str = ""
     """A part of the run's id."""
+    trigger_id: str = ""
+    """The trigger that started it."""
     from_ms: int = 0
     until_ms: int = 2**62
     before: tuple[int, str] = (2**62, "")

@@ -33,8 +33,8 @@ class EventHub(Protocol):
         """Keep what is published from now on for a run. The same again changes nothing."""
         ...
 
-    async def publish(self, event: Mapping[str, Any]) -> None:
-        """Publish an event; once this returns, every run that listens will have it.
+    async def publish(self, event: Mapping[str, Any]) -> int:
+        """Publish an event, and return how many listens it is for; each of them will have it.
 
         Raises OutsideError when somebody cannot be reached: then publish it again.
         """
@@ -57,7 +57,7 @@ class _NoHub:
     async def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
         raise OutsideError("there is nobody here who takes events", "EVENT_NO_HUB")
 
-    async def publish(self, event: Mapping[str, Any]) -> None:
+    async def publish(self, event: Mapping[str, Any]) -> int:
         raise OutsideError("there is nobody here who takes events", "EVENT_NO_HUB")
 
 

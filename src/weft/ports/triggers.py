@@ -123,7 +123,7 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool
     settings: Settings
     secrets: tuple[str, ...] = ()
-    """What signatures are made with, the newest first. Never told again."""
+    """What signatures are made with, sealed, the newest first. Never told again."""
     next_due_ms: int | None = None
     """When a schedule fires next; it moves on without a new revision."""
     created_ms: int
@@ -171,6 +171,14 @@ class Firing(msgspec.Struct, frozen=True, kw_only=True):
     """What `$trigger` will be, as JSON; forgotten once the run has started."""
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """Which trigger started a run. It is known for as long as the run is."""
+
+    execution_id: str
+    trigger_id: str
+    kind: Kind
+
+
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What must be known to decide about the firings of a trigger that wait."""
 
@@ -211,6 +219,10 @@ class Triggers(Protocol):
 
         False, and nothing is written, when it is not, or when another webhook has the path.
         """
+        ...
+
+    async def keep_secrets(self, trigger: Trigger, secrets: Sequence[str]) -> bool:
+        """Replace how secrets are kept, which is no change of a trigger. False: it has changed."""
         ...
 
     async def remove(self, trigger_id: str, revision: int) -> bool:
@@ -270,7 +282,11 @@ class Triggers(Protocol):
         ...
 
     async def mark(self, firing: Firing, state: FiringState, note: str = "") -> None:
-        """Note what became of a firing that was to start."""
+        """Note what became of a firing that was to start, and which trigger started its run."""
+        ...
+
+    async def origins(self, execution_ids: Sequence[str]) -> list[Origin]:
+        """Return which trigger started each of some runs; nothing for those that none did."""
         ...
 
     async def firing(self, trigger_id: str, key: str) -> Firing | None:

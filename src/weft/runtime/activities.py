@@ -29,6 +29,7 @@ from weft.ports.secrets import Secrets
 from weft.runtime.family import Nursery, Offspring
 from weft.runtime.handling import sound
 from weft.runtime.line_keeper import LineKeeper
+from weft.runtime.linking import Linker, filled, secrets_of
 from weft.runtime.log_fields import fields_of
 from weft.runtime.node_process import Job
 from weft.runtime.pledges import Pledges
@@ -57,6 +58,8 @@ class Activities:
     """Where the lines that nodes write are held until their visit is recorded."""
     pledges: Pledges = field(default_factory=Pledges, kw_only=True)
     """Who is to be told when what a node came to is kept."""
+    linker: Linker | None = field(default=None, kw_only=True)
+    """What makes the links that nodes hand out."""
 
     async def aclose(self) -> None:
         """End the processes that wait for nodes; whoever waits for something to be kept is told."""
@@ -75,9 +78,21 @@ class Activities:
             secrets = {name: await resolve(name, workflow) for name in activity.secrets}
         except CredentialError as problem:
             return Failed(NodeError(str(problem), "CREDENTIAL"))
-        redactor = Redactor([fields, *secrets.values()])
+        try:
+            links = self._links(token, activity)
+            activity = filled(activity, links)
+        except (CredentialError, msgspec.ValidationError) as problem:
+            return Failed(NodeError(str(problem), "NO_LINKS"))
+        redactor = Redactor([fields, *secrets.values(), secrets_of(links)])
         outcome = await self._attempt(token, activity, fields, secrets, redactor)
         return _redacted(outcome, redactor)
+
+    def _links(self, token: Token, activity: Activity) -> dict[str, str]:
+        if not activity.links:
+            return {}
+        if self.linker is None:
+            raise CredentialError("there is nobody here who can sign links")
+        return self.linker.links(token, activity.links)
 
     async def _attempt(
         self,

@@ -18,6 +18,7 @@ from weft.ports.holding import Presence
 from weft.ports.hub import EventHub
 from weft.ports.journal import Definition, Execution
 from weft.ports.node import Catalogue
+from weft.ports.sealer import Sealer
 from weft.ports.signals import Links, SignalLog
 from weft.ports.signer import Signer
 from weft.ports.triggers import Settings, Triggers
@@ -71,12 +72,13 @@ class Backend(Protocol):
     registry: Registry
     triggers: Triggers
     gatherings: Gatherings
-    hub: EventHub
-    """Hands events from outside to runs that listen to them."""
     access: AccessPorts
     signals: SignalLog
     links: Links
+    hub: EventHub
+    """Takes events that come from outside: to the runs that listen, and nowhere else."""
     signer: Signer
+    sealer: Sealer
     catalogue: Catalogue
     feed: Feed
     clock: Clock

@@ -16,6 +16,7 @@ from weft.ports.journal import Journal
 from weft.runtime.keeping import renamed
 from weft.runtime.repair import restorations
 from weft.runtime.run import Run
+from weft.runtime.signalling import payload_of, token_of
 from weft.runtime.steering import How
 from weft.runtime.turn import Turns
 
@@ -49,6 +50,11 @@ def remember(run: Run, turns: Turns, tokens: Sequence[Token]) -> None:
 def inherit(run: Run, turns: Turns, journal: Journal, first: Token, how: How) -> None:
     """Let a run of the embedded engine have what it keeps, in the commit that begins it."""
     run.priority = how.priority
+    for signal in how.signals:
+        ref = payload_of(signal)
+        if ref is not None:
+            turns.keep(run, [Payload(ref, Raw(journal.payload(signal.execution_id, ref)))])
+        turns.send(run, token_of(signal, first))
     if not how.kept:
         return
     found: list[tuple[Any, Raw | None]] = []

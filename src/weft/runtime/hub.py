@@ -59,7 +59,7 @@ class Hub:
         except StorageError as problem:
             raise OutsideError(str(problem), "EVENT_STORE") from None
 
-    async def publish(self, event: Mapping[str, Any]) -> None:
+    async def publish(self, event: Mapping[str, Any]) -> int:
         """Publish an event to every run that listens, to triggers, and to the sink."""
         try:
             value = encode(event)
@@ -70,6 +70,7 @@ class Hub:
         content = msgspec.json.encode(sent)
         signal_id = derive(event["source"], event["id"])
         payloads = [] if payload is None else [payload]
+        listens = 0
         try:
             async for page in self._listeners.of(event["type"]):
                 for one in page:
@@ -84,12 +85,14 @@ class Hub:
                     )
                     await self._signals.keep(kept)
                     await self._send(token, payloads)
+                listens += len(page)
             if self._triggers is not None:
                 await self._triggers.take(dict(event))
         except (StorageError, BusError) as problem:
             raise OutsideError(str(problem), "EVENT_STORE") from None
         if self._sink is not None:
             await self._sink(event)
+        return listens
 
 
 class HttpSink:

@@ -39,6 +39,7 @@ from weft.runtime.keeping import renamed
 from weft.runtime.newer import Newer
 from weft.runtime.queues import COMPLETION, EXECUTION, STATUS, level_of
 from weft.runtime.repair import Repairer
+from weft.runtime.signalling import payload_of, token_of
 from weft.runtime.steering import PLAIN, How, control_of
 
 BATCH = 500
@@ -219,7 +220,7 @@ class Starter:
             if kept:
                 await self._repairer.begin(run)
                 return run
-            for token in tokens:
+            for token in (*tokens, *(token_of(one, tokens[0]) for one in how.signals)):
                 named = msgspec.structs.replace(token, publish_id=self._chance.publish_id())
                 await self._bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
         except BusError as problem:
@@ -235,6 +236,11 @@ class Starter:
             if one.output_ref is not None:
                 body = Raw(await self._payloads.get(one.execution_id, one.output_ref))
                 await self._payloads.put(run, Payload(one.output_ref, body))
+        for signal in how.signals:
+            ref = payload_of(signal)
+            if ref is not None:
+                body = Raw(await self._payloads.get(signal.execution_id, ref))
+                await self._payloads.put(run, Payload(ref, body))
         return renamed(how.kept, run)
 
     async def _withdraw(self, first: Token, problem: BusError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,10 +16,13 @@ from weft.kernel.program import Program
 from weft.languages.graph.following import changed, followers, tolerant
 from weft.languages.graph.program import GraphProgram
 from weft.ports.journal import Definition, Execution, NodeRun
+from weft.ports.signals import KeptSignal
 from weft.runtime.backend import Backend
+from weft.runtime.inheriting import inherited, inherited_until
 from weft.runtime.keeping import Again, Item, Outline, kept_of, repeated
 from weft.runtime.publishing import Publishing
 from weft.runtime.refusals import ConflictError, NotThereError
+from weft.runtime.signalling import all_signals
 from weft.runtime.steering import How
 
 
@@ -87,15 +91,41 @@ class Retrying:
         kept: list[NodeRun] = []
         if not wanted.everything:
             kept = await asyncio.to_thread(kept_of, history, again, outline)
+        signals = await self._signals(run, program, history, kept, wanted)
         how = How(
             priority=control.priority,
             retry_of=run.execution_id,
             root=control.root or run.execution_id,
             kept=tuple(kept),
+            signals=tuple(signals),
         )
         given = decode(bytes(wanted.given)) if wanted.given is not None else await self._input(run)
+        await self._hand_on(signals, execution_id)
         await self._at.start(after, given, execution_id, how)
         return Attempt(execution_id=execution_id, kept=len(kept), repeated=many)
+
+    async def _signals(
+        self,
+        run: Execution,
+        program: Program,
+        history: Sequence[NodeRun],
+        kept: Sequence[NodeRun],
+        wanted: Wanted,
+    ) -> list[KeptSignal]:
+        """Return what was sent to a run and still counts; nothing when nothing is to be kept."""
+        if wanted.everything:
+            return []
+        signals = await all_signals(self._at.signals, run.execution_id)
+        if isinstance(program, GraphProgram):
+            return await asyncio.to_thread(inherited, program, history, kept, signals)
+        return inherited_until(history, wanted.from_nodes, signals)
+
+    async def _hand_on(self, signals: Sequence[KeptSignal], execution_id: str) -> None:
+        """Note signals as those of a run that is about to begin, so that a repair finds them."""
+        if signals and await self._at.archive.run(execution_id) is not None:
+            raise ConflictError(f"there is a run called {execution_id} already", "RUN_EXISTS")
+        for one in signals:
+            await self._at.signals.keep(msgspec.structs.replace(one, execution_id=execution_id))
 
     async def _definition(self, run: Execution) -> Definition:
         found = await self._at.archive.definition(run.definition_ref)

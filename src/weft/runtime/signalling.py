@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Raw
 
-from weft.kernel.context import Payload
+from weft.kernel.context import Payload, Ref
 from weft.kernel.json import encode
 from weft.kernel.messages import Token
 from weft.kernel.program import Program
@@ -96,13 +96,27 @@ class Signaller:
 
 async def signals_of(log: SignalLog, first: Token) -> list[Token]:
     """Return every signal that was sent to the run that `first` is of, in the order they came."""
-    found: list[Token] = []
+    return [token_of(one, first) for one in await all_signals(log, first.execution_id)]
+
+
+def token_of(signal: KeptSignal, first: Token) -> Token:
+    """Return a signal that was noted on its way to the run that `first` is of."""
+    sent = _sent.decode(signal.content)
+    return signal_token(first, signal.address, signal.signal_id, sent)
+
+
+def payload_of(signal: KeptSignal) -> Ref | None:
+    """Return where what a signal brings is stored; None when it brings it itself."""
+    return _sent.decode(signal.content).ref
+
+
+async def all_signals(log: SignalLog, execution_id: str) -> list[KeptSignal]:
+    """Return every signal that was sent to a run, in the order they came."""
+    found: list[KeptSignal] = []
     after = 0
-    while page := await log.signals(first.execution_id, after=after, limit=PAGE):
+    while page := await log.signals(execution_id, after=after, limit=PAGE):
         after = page[-1].place
-        for _, one in page:
-            sent = _sent.decode(one.content)
-            found.append(signal_token(first, one.address, one.signal_id, sent))
+        found += [one.signal for one in page]
     return found
 
 

@@ -9,6 +9,7 @@ import msgspec
 from weft.ports.controls import Control, Controls
 from weft.ports.flow import Flow
 from weft.ports.journal import Execution, NodeRun
+from weft.ports.signals import KeptSignal
 
 HIGHEST = 5
 
@@ -26,6 +27,8 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
     """The first attempt of all, whose token ids it has too."""
     kept: tuple[NodeRun, ...] = ()
     """What it keeps of the history before, as its own."""
+    signals: tuple[KeptSignal, ...] = ()
+    """What was sent to the run before and is still good."""
 
 
 PLAIN = How()

@@ -16,6 +16,7 @@ from weft.runtime.publishing import Publishing
 from weft.runtime.refusals import ConflictError, NotThereError, StaleError
 from weft.runtime.schedules import check_schedule, first_due
 from weft.runtime.signing import key_of, secret_of
+from weft.runtime.trigger_secrets import TriggerSecrets
 
 
 class Made(NamedTuple):
@@ -31,6 +32,7 @@ class TriggerChanges:
     def __init__(self, backend: Backend) -> None:
         self._at = backend
         self._publishing = Publishing(backend)
+        self._secrets = TriggerSecrets(backend.triggers, backend.sealer)
 
     async def create(
         self,
@@ -59,7 +61,7 @@ class TriggerChanges:
             revision=1,
             enabled=enabled,
             settings=settings,
-            secrets=(secret,) if secret else (),
+            secrets=self._sealed(name, secret),
             next_due_ms=first_due(settings, now_ms, now_ms) if enabled else None,
             created_ms=now_ms,
             changed_ms=now_ms,
@@ -87,7 +89,7 @@ class TriggerChanges:
         now_ms = self._at.clock.now_ms()
         self._check(settings, now_ms)
         secret = "" if before.secrets else self._secret(settings, None)
-        secrets = (secret,) if secret else before.secrets
+        secrets = self._sealed(trigger_id, secret) or before.secrets
         after = await self._save(before, settings=settings, enabled=enabled, secrets=secrets)
         return Made(after, secret)
 
@@ -104,7 +106,9 @@ class TriggerChanges:
         if not before.secrets:
             raise ConflictError(f"trigger {trigger_id} signs nothing", "NO_SECRET")
         secret = self._secret(before.settings, None)
-        secrets = (secret, before.secrets[0]) if keep else (secret,)
+        secrets = self._sealed(trigger_id, secret)
+        if keep:
+            secrets += (before.secrets[0],)
         return Made(await self._save(before, secrets=secrets), secret)
 
     async def remove(self, trigger_id: str, expected: int | None) -> None:
@@ -139,6 +143,9 @@ class TriggerChanges:
             await self._check_path(after)
             raise _stale(before.trigger_id)
         return after
+
+    def _sealed(self, trigger_id: str, secret: str) -> tuple[str, ...]:
+        return (self._secrets.sealed(trigger_id, secret),) if secret else ()
 
     async def _check_path(self, trigger: Trigger) -> None:
         if not isinstance(trigger.settings, Webhook):

@@ -42,7 +42,8 @@ WHERE (started_ms, execution_id) < (?, ?) AND started_ms BETWEEN ? AND ?
   AND (?5 = '' OR workflow_id = ?5)
   AND (?6 = '[]' OR status IN (SELECT value FROM json_each(?6)))
   AND (?7 = '' OR instr(execution_id, ?7) > 0)
-ORDER BY started_ms DESC, execution_id DESC LIMIT ?8
+  AND (?8 = '' OR execution_id IN (SELECT execution_id FROM run_origin WHERE trigger_id = ?8))
+ORDER BY started_ms DESC, execution_id DESC LIMIT ?9
 """
 _PARKED_RUNS = _RUNS.replace("FROM execution", "FROM parked_run")
 _OUTPUT = f"{VISITS} WHERE execution_id = ? AND token_id = ? AND node_id = ?"
@@ -116,6 +117,7 @@ class SqliteArchive:
             query.workflow_id,
             msgspec.json.encode(query.statuses).decode(),
             query.containing,
+            query.trigger_id,
             query.limit,
         )
         rows = await self._rows(_RUNS, *values) + await self._rows(_PARKED_RUNS, *values)

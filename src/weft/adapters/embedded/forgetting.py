@@ -21,6 +21,16 @@ _FORGET = (
     "DELETE FROM run_control WHERE execution_id = ?",
     "DELETE FROM quarantine WHERE execution_id = ?",
     "DELETE FROM execution WHERE execution_id = ?",
+    "DELETE FROM flow_run WHERE execution_id = ?",
+    "DELETE FROM run_signal WHERE execution_id = ?",
+    "DELETE FROM listener WHERE execution_id = ?",
+    "DELETE FROM run_origin WHERE execution_id = ?",
+    "DELETE FROM run_link WHERE child_id = ?",
+    # A child that is still there keeps its depth; of one that never began nothing is left.
+    """
+    DELETE FROM run_link WHERE parent_id = ? AND NOT EXISTS (
+      SELECT 1 FROM execution WHERE execution.execution_id = run_link.child_id)
+    """,
 )
 
 

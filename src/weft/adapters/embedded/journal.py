@@ -140,6 +140,8 @@ def _extend(db: sqlite3.Connection) -> None:
         _apply(db, "gatherings.sql")
     if "outlet" not in tables:
         _apply(db, "outlets.sql")
+    if "run_origin" not in tables:
+        _apply(db, "origins.sql")
 
 
 def _apply(db: sqlite3.Connection, name: str) -> None:

@@ -13,6 +13,7 @@ from weft.ports.triggers import (
     Decide,
     Firing,
     FiringState,
+    Origin,
     Settings,
     Standing,
     Trigger,
@@ -27,6 +28,7 @@ UPDATE run_trigger SET workflow_id = ?2, kind = ?3, topic = ?4, revision = ?5, e
        settings = ?7, secrets = ?8, next_due_ms = ?9, changed_ms = ?11
 WHERE trigger_id = ?1 AND revision = ?5 - 1 AND created_ms = ?10
 """
+_SECRETS = "UPDATE run_trigger SET secrets = ?3 WHERE trigger_id = ?1 AND revision = ?2"
 _REMOVE = "DELETE FROM run_trigger WHERE trigger_id = ? AND revision = ?"
 _TRIGGER = "SELECT * FROM run_trigger WHERE trigger_id = ?"
 _AT_PATH = "SELECT * FROM run_trigger WHERE kind = 'webhook' AND topic = ?"
@@ -73,6 +75,15 @@ _MARK = """
 UPDATE firing SET state = ?3, note = ?4, input = NULL
 WHERE trigger_id = ?1 AND key = ?2 AND state = 'starting'
 """
+_ORIGIN = """
+INSERT OR IGNORE INTO run_origin
+SELECT execution_id, trigger_id, kind FROM firing JOIN run_trigger USING (trigger_id)
+WHERE trigger_id = ? AND key = ? AND state = 'started'
+"""
+_ORIGINS = """
+SELECT execution_id, trigger_id, kind FROM run_origin
+WHERE execution_id IN (SELECT value FROM json_each(?))
+"""
 _FIRINGS = """
 SELECT trigger_id, key, cause, due_ms, at_ms, execution_id, state, overlap, note, NULL FROM firing
 WHERE trigger_id = ?1 AND (at_ms, key) < (?2, ?3) ORDER BY at_ms DESC, key DESC LIMIT ?4
@@ -115,6 +126,11 @@ class SqliteTriggers:
                 return False
 
         return await self._file.do(work)
+
+    async def keep_secrets(self, trigger: Trigger, secrets: Sequence[str]) -> bool:
+        """Replace how secrets are kept."""
+        values = (trigger.trigger_id, trigger.revision, " ".join(secrets))
+        return await self._file.do(lambda db: db.execute(_SECRETS, values).rowcount == 1)
 
     async def remove(self, trigger_id: str, revision: int) -> bool:
         """Drop a trigger at a revision, with its firings."""
@@ -218,7 +234,19 @@ class SqliteTriggers:
 
     async def mark(self, firing: Firing, state: FiringState, note: str = "") -> None:
         """Note what became of a firing that was to start."""
-        await self._rows(_MARK, firing.trigger_id, firing.key, state, note)
+        name = (firing.trigger_id, firing.key)
+
+        def work(db: sqlite3.Connection) -> None:
+            with transaction(db):
+                db.execute(_MARK, (*name, state, note))
+                db.execute(_ORIGIN, name)
+
+        await self._file.do(work)
+
+    async def origins(self, execution_ids: Sequence[str]) -> list[Origin]:
+        """Return which trigger started each of some runs."""
+        names = msgspec.json.encode(list(execution_ids)).decode()
+        return [Origin(*row) for row in await self._rows(_ORIGINS, names)]
 
     async def firing(self, trigger_id: str, key: str) -> Firing | None:
         """Return one firing."""

@@ -39,7 +39,8 @@ WHERE (started_ms, execution_id) < ($1::bigint, $2::text)
   AND ($5 = '' OR workflow_id = $5)
   AND (cardinality($6::text[]) = 0 OR status = ANY ($6))
   AND ($7 = '' OR strpos(execution_id, $7) > 0)
-ORDER BY started_ms DESC, execution_id DESC LIMIT $8
+  AND ($8 = '' OR execution_id IN (SELECT execution_id FROM run_origin WHERE trigger_id = $8))
+ORDER BY started_ms DESC, execution_id DESC LIMIT $9
 """
 _PARKED_RUNS = _RUNS.replace("FROM execution", "FROM parked_run")
 _PARKED_RUN = "SELECT * FROM parked_run WHERE execution_id = $1"
@@ -123,6 +124,7 @@ class PostgresArchive(Pooled):
             query.workflow_id,
             query.statuses,
             query.containing,
+            query.trigger_id,
             query.limit,
         )
         async with self.connection() as db:

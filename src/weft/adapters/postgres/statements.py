@@ -125,6 +125,15 @@ FORGET = (
     "DELETE FROM node_log WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM run_control WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM flow_run WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM run_signal WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM listener WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM run_origin WHERE execution_id = ANY ($1::text[])",
+    "DELETE FROM run_link WHERE child_id = ANY ($1::text[])",
+    # A child that is still there keeps its depth; of one that never began nothing is left.
+    """
+    DELETE FROM run_link WHERE parent_id = ANY ($1::text[]) AND NOT EXISTS (
+      SELECT FROM execution WHERE execution.execution_id = run_link.child_id)
+    """,
 )
 
 PUT = """

@@ -14,6 +14,7 @@ from weft.ports.triggers import (
     Decide,
     Firing,
     FiringState,
+    Origin,
     Settings,
     Standing,
     Trigger,
@@ -32,6 +33,9 @@ _CHANGE = """
 UPDATE run_trigger SET workflow_id = $2, kind = $3, topic = $4, revision = $5, enabled = $6,
        settings = $7, secrets = $8, next_due_ms = $9, changed_ms = $11
 WHERE trigger_id = $1 AND revision = $5 - 1 AND created_ms = $10 RETURNING trigger_id
+"""
+_SECRETS = """
+UPDATE run_trigger SET secrets = $3 WHERE trigger_id = $1 AND revision = $2 RETURNING trigger_id
 """
 _REMOVE = "DELETE FROM run_trigger WHERE trigger_id = $1 AND revision = $2 RETURNING trigger_id"
 _TRIGGER = "SELECT * FROM run_trigger WHERE trigger_id = $1"
@@ -85,6 +89,14 @@ _MARK = """
 UPDATE firing SET state = $3, note = $4, input = NULL
 WHERE trigger_id = $1 AND key = $2 AND state = 'starting'
 """
+_ORIGIN = """
+INSERT INTO run_origin (execution_id, trigger_id, kind)
+SELECT execution_id, trigger_id, kind FROM firing JOIN run_trigger USING (trigger_id)
+WHERE trigger_id = $1 AND key = $2 AND state = 'started' ON CONFLICT DO NOTHING
+"""
+_ORIGINS = """
+SELECT execution_id, trigger_id, kind FROM run_origin WHERE execution_id = ANY ($1::text[])
+"""
 _FIRINGS = """
 SELECT trigger_id, key, cause, due_ms, at_ms, execution_id, state, overlap, note FROM firing
 WHERE trigger_id = $1 AND (at_ms, key) < ($2, $3) ORDER BY at_ms DESC, key DESC LIMIT $4
@@ -121,6 +133,12 @@ class PostgresTriggers(Pooled):
                 return await db.fetchval(statement, *values) is not None
             except asyncpg.UniqueViolationError:  # the path of another
                 return False
+
+    async def keep_secrets(self, trigger: Trigger, secrets: Sequence[str]) -> bool:
+        """Replace how secrets are kept."""
+        values = (trigger.trigger_id, trigger.revision, " ".join(secrets))
+        async with self.connection() as db:
+            return await db.fetchval(_SECRETS, *values) is not None
 
     async def remove(self, trigger_id: str, revision: int) -> bool:
         """Drop a trigger at a revision, with its firings."""
@@ -208,8 +226,15 @@ class PostgresTriggers(Pooled):
 
     async def mark(self, firing: Firing, state: FiringState, note: str = "") -> None:
         """Note what became of a firing that was to start."""
-        async with self.connection() as db:
+        async with self.connection() as db, db.transaction():
             await db.execute(_MARK, firing.trigger_id, firing.key, state, note)
+            await db.execute(_ORIGIN, firing.trigger_id, firing.key)
+
+    async def origins(self, execution_ids: Sequence[str]) -> list[Origin]:
+        """Return which trigger started each of some runs."""
+        async with self.connection() as db:
+            rows = await db.fetch(_ORIGINS, list(execution_ids))
+        return [Origin(**row) for row in rows]
 
     async def firing(self, trigger_id: str, key: str) -> Firing | None:
         """Return one firing."""

@@ -78,6 +78,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str
     ended_at: str | None
     duration_ms: int | None
+    trigger: dict[str, str] | None = None
+    """`trigger_id` and `kind` of the trigger that started it."""
     output: Any = None
     output_nodes: list[str] = []
     output_carried: bool = True

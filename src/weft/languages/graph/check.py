@@ -9,6 +9,7 @@ import json
 
 from weft.errors import Problem
 from weft.languages.graph.check_edges import EdgeCheck
+from weft.languages.graph.check_links import check_link_targets, check_links
 from weft.languages.graph.check_names import check_names
 from weft.languages.graph.check_parameters import Use, check_parameters
 from weft.languages.graph.check_references import ReferenceCheck
@@ -54,7 +55,8 @@ def _check_node(node: NodeDocument, at: str, catalogue: Catalogue, findings: Fin
         findings.error("UNKNOWN_TYPE", message, at=join(at, "type"), hint=hint)
     else:
         _check_policies(node, at, kind, findings)
-    return check_parameters(node, join(at, "parameters"), kind, findings)
+    links = [] if kind is None else check_links(node, at, kind, findings)
+    return [*check_parameters(node, join(at, "parameters"), kind, findings), *links]
 
 
 def _check_policies(node: NodeDocument, at: str, kind: NodeType, findings: Findings) -> None:
@@ -82,6 +84,7 @@ def _check_graph(document: Document, uses: list[list[Use]], findings: Findings) 
     edge_check = EdgeCheck(structure, edges, findings)
     for node in sound.nodes:
         edge_check.check(node, nodes[node.id])
+        check_link_targets(node, nodes[node.id], structure, findings)
     check_cycle(structure, edges, findings)
     if not structure.cycle:
         check_scopes(structure, nodes, findings)

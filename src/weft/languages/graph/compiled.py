@@ -12,6 +12,7 @@ from weft.expressions.jq import Jq, compile_jq
 from weft.expressions.template import Template, compile_template
 from weft.kernel.flow import Way
 from weft.kernel.retry import RetryPolicy
+from weft.languages.graph.links import CompiledLink, compile_links
 from weft.languages.graph.model import ErrorPolicy, NodeDocument
 from weft.languages.graph.structure import Structure, is_trigger
 from weft.ports.node import Catalogue, NodeType
@@ -54,6 +55,10 @@ class CompiledNode:
     fallback_edge: str | None
     """The edge that a decision takes when it cannot be made: false, or the default."""
 
+    links: tuple[CompiledLink, ...]
+    link_texts: Template
+    """What the links say about themselves, by their names."""
+
     @property
     def kind(self) -> str:
         """Return the name of the node's type."""
@@ -74,9 +79,11 @@ def compile_node(
     jq, rest = _separate(kind, document.parameters)
     template = compile_template(rest)
     ways = [(edge.kind, Way(edge.id, edge.src, edge.dst)) for edge in structure.out[document.id]]
-    named = template.nodes.union(*(one.nodes for one in jq.values()))
+    links, link_texts = compile_links(document, structure)
+    parts: tuple[Template | Jq, ...] = (template, link_texts, *jq.values())
+    named = frozenset[str]().union(*(one.nodes for one in parts))
     known = {name: aliases[name] for name in named if name in aliases}
-    every = template.all_nodes or any(one.all_nodes for one in jq.values())
+    every = any(one.all_nodes for one in parts)
     return CompiledNode(
         id=document.id,
         type=kind,
@@ -91,13 +98,15 @@ def compile_node(
         success=tuple(way for kind, way in ways if kind == "success"),
         error=tuple(way for kind, way in ways if kind == "error"),
         into=tuple(edge.id for edge in structure.into[document.id]),
-        needs=None if every else _needs(template, jq, known),
+        needs=None if every else _needs(template, link_texts, jq, known),
         aliases=aliases if every else known,
         fixed=msgspec.convert(template.render(None, {}), kind.parameters)
         if kind.name in ("merge", "aggregator")
         else None,
         named_edges={name: rest[name] for name in NAMED_EDGES if isinstance(rest.get(name), str)},
         fallback_edge=rest.get("false_edge_id") or rest.get("default_edge_id"),
+        links=links,
+        link_texts=link_texts,
     )
 
 
@@ -119,8 +128,10 @@ def _separate(kind: NodeType, parameters: Mapping[str, Any]) -> tuple[dict[str, 
     return jq, rest
 
 
-def _needs(template: Template, jq: Mapping[str, Jq], known: Mapping[str, str]) -> frozenset[str]:
-    names = template.names.union(*(one.names for one in jq.values()), known.values())
-    if jq or not template.static:
+def _needs(
+    template: Template, links: Template, jq: Mapping[str, Jq], known: Mapping[str, str]
+) -> frozenset[str]:
+    names = template.names.union(links.names, *(one.names for one in jq.values()), known.values())
+    if jq or not template.static or not links.static:
         names |= {"input"}  # jq's `.` reads it, and nobody can tell whether one does
     return frozenset(names)

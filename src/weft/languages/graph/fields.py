@@ -57,6 +57,13 @@ class Fields:
         self._error("BAD_ID", name, message, _ID_HINT)
         return None
 
+    def named(self, name: str) -> bool:
+        """Return whether a field is called so that expressions can name it."""
+        if _ID.fullmatch(name):
+            return True
+        self._error("BAD_ID", name, f"cannot have the name {quote(name)}", _ID_HINT)
+        return False
+
     def flag(self, name: str) -> bool:
         """Return true or false; a missing flag is false."""
         value = self.value.get(name)

@@ -19,6 +19,7 @@ __all__ = [
     "EdgeKind",
     "ErrorPolicy",
     "ErrorStrategy",
+    "LinkDocument",
     "NodeDocument",
     "RetryPolicy",
 ]
@@ -36,6 +37,20 @@ class ErrorPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkDocument:
+    """A signed link that a node hands out: to decide at an approval, or to send a signal."""
+
+    name: str
+    approval: str | None = None
+    """The id of the approval node."""
+    approver: Any = None
+    signal: Any = None
+    key: Any = None
+    lasts: float | None = None
+    """Seconds that it is good for."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeDocument:
     """One node, as written."""
 
@@ -49,6 +64,7 @@ class NodeDocument:
     retry: RetryPolicy | None = None
     timeout: float | None = None
     """Seconds one attempt may take."""
+    links: tuple[LinkDocument, ...] = ()
     position: Any = None
 
 

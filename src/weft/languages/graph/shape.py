@@ -14,6 +14,7 @@ from weft.languages.graph.model import (
     EdgeKind,
     ErrorPolicy,
     ErrorStrategy,
+    LinkDocument,
     NodeDocument,
     RetryPolicy,
 )
@@ -22,9 +23,10 @@ from weft.languages.graph.structure import is_trigger
 DOCUMENT_FIELDS = ("id", "name", "description", "version", "nodes", "edges")
 NODE_FIELDS = (
     *("id", "name", "type", "trigger", "parameters", "credentials", "error", "retry", "timeout"),
-    *("position", "output"),
+    *("links", "position", "output"),
 )
 EDGE_FIELDS = ("id", "src", "dst", "kind", "is_error")
+LINK_FIELDS = ("approval", "approver", "signal", "key", "lasts")
 RETRY_FIELDS = ("max_attempts", "delay", "backoff", "max_delay", "jitter", "on")
 VARIABLES = ("trigger", "item", "index", "input", "execution", "node", "ENV")
 
@@ -85,6 +87,7 @@ def _node(item: Mapping[str, Any], at: str, findings: Findings) -> NodeDocument:
         error=_error_policy(fields),
         retry=_retry_policy(fields),
         timeout=fields.seconds("timeout"),
+        links=_links(fields),
         position=item.get("position"),
     )
     # The trigger's output is the run's input, which is what `$trigger` means: there the id is apt.
@@ -128,6 +131,27 @@ def _retry_policy(fields: Fields) -> RetryPolicy | None:
         max_delay=policy.seconds("max_delay") or default.max_delay,
         jitter=policy.number("jitter", 0, 1) or default.jitter,
         on=policy.texts("on"),
+    )
+
+
+def _links(fields: Fields) -> tuple[LinkDocument, ...]:
+    links = fields.inside("links", fields.mapping("links"))
+    return tuple(
+        _link(name, links.inside(name, links.mapping(name)))
+        for name in links.value
+        if links.named(name)
+    )
+
+
+def _link(name: str, link: Fields) -> LinkDocument:
+    link.reject_unknown(LINK_FIELDS)
+    return LinkDocument(
+        name=name,
+        approval=link.identifier("approval"),
+        approver=link.text("approver"),
+        signal=link.text("signal"),
+        key=link.text("key"),
+        lasts=link.seconds("lasts"),
     )
 
 

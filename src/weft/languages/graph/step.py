@@ -20,8 +20,8 @@ from weft.kernel.outcome import (
     Succeeded,
     Suspended,
 )
-from weft.kernel.program import Activity
-from weft.languages.graph import waits
+from weft.kernel.program import Activity, LinkAsked
+from weft.languages.graph import links, waits
 from weft.languages.graph.compiled import CompiledNode
 
 UNIT_MS = {"seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
@@ -50,6 +50,7 @@ def step(node: CompiledNode, token: Token, view: Mapping[str, Any]) -> Activity 
                 node.timeout_s,
                 runs_in=kind.runs_in,
                 memory_mb=kind.memory_mb,
+                links=resolved.links(),
             )
         return _control(node, token, parameters, resolved)
     except ExpressionError as problem:
@@ -61,10 +62,13 @@ def step(node: CompiledNode, token: Token, view: Mapping[str, Any]) -> Activity 
 class Resolved:
     """A node's parameters on the data of one token."""
 
-    def __init__(self, node: CompiledNode, token: Token, view: Mapping[str, Any]) -> None:
+    def __init__(
+        self, node: CompiledNode, token: Token, view: Mapping[str, Any], salt: str = "links"
+    ) -> None:
         self._node = node
         self._token = token
         self._view = view
+        self._marks = links.marks(node.links, token, salt)
         self.variables = {**view}
         if node.needs is None or "execution" in node.needs:
             self.variables["execution"] = {
@@ -72,6 +76,7 @@ class Resolved:
                 "workflow_id": token.workflow_id,
                 "started_at": to_iso(token.started_at),
                 "attempt": token.attempt,
+                **({"links": self._marks} if node.links else {}),
             }
         if node.aliases:
             self.variables["node"] = {
@@ -80,10 +85,23 @@ class Resolved:
 
     def parameters(self) -> Any:
         """Return the parameters, typed; raises for an expression or a type that fails."""
-        values = self._node.template.render(
+        return msgspec.convert(self._values(), self._node.type.parameters)
+
+    def _values(self) -> Any:
+        return self._node.template.render(
             self._view.get("input"), self.variables, now_ms=self._token.sent_at
         )
-        return msgspec.convert(values, self._node.type.parameters)
+
+    def links(self) -> tuple[LinkAsked, ...]:
+        """Return the links that the parameters have marks for; raises for one that was made up."""
+        if not self._node.links:
+            return ()
+        others = Resolved(self._node, self._token, self._view, "others")
+        links.check_marks(self._marks, others._values())
+        texts = self._node.link_texts.render(
+            self._view.get("input"), self.variables, now_ms=self._token.sent_at
+        )
+        return links.ask(self._node.links, texts, self._marks, self._token)
 
     @property
     def input(self) -> Any:

@@ -14,12 +14,9 @@ from weft.kernel.lineage import describe
 from weft.kernel.messages import Token
 from weft.kernel.moment import LATEST_MS, to_iso
 from weft.kernel.outcome import Awaits, Failed, NodeError, Outcome, Routed, Succeeded
-from weft.kernel.waiting import Answer, address_of, answer, suspend
+from weft.kernel.waiting import APPROVAL, Answer, address_of, answer, suspend
 from weft.languages.graph.compiled import CompiledNode
 from weft.languages.graph.wiring import Wiring
-
-APPROVAL = "approval:"
-"""What the names of signals that are decisions begin with: no other signal can have them."""
 
 
 class Settling(Protocol):
@@ -126,9 +123,10 @@ def _outcome(node: CompiledNode, token: Token, found: Answer, memo: Raw | None) 
 def _decided(
     node: CompiledNode, token: Token, memo: dict[str, Any], decision: dict[str, Any]
 ) -> Outcome:
-    """Count one more decision; those of people who have decided already do not count."""
+    """Count one more decision, of somebody who is asked and has not decided already."""
     decisions = memo["decisions"]
-    if all(one["by"] != decision["by"] for one in decisions):
+    who = decision["by"]
+    if who in memo["approvers"] and all(one["by"] != who for one in decisions):
         decisions = [*decisions, decision]
     memo = {**memo, "decisions": decisions}
     approved = sum(one["decision"] == "approve" for one in decisions)

@@ -275,6 +275,14 @@ CREATE TABLE listener (
   token        bytea NOT NULL,
   PRIMARY KEY (event_type, execution_id, address)
 );
+CREATE INDEX listener_run ON listener (execution_id);
+
+CREATE TABLE run_origin (
+  execution_id text PRIMARY KEY,
+  trigger_id   text NOT NULL,
+  kind         text NOT NULL
+);
+CREATE INDEX run_origin_trigger ON run_origin (trigger_id, execution_id);
 
 CREATE TABLE flow_rule (
   workflow_id text PRIMARY KEY,

@@ -1,0 +1,10 @@
+-- Which trigger started a run, and finding who listens by the run. It is told in ../schema.sql.
+
+CREATE TABLE run_origin (
+  execution_id text PRIMARY KEY,
+  trigger_id   text NOT NULL,
+  kind         text NOT NULL
+);
+CREATE INDEX run_origin_trigger ON run_origin (trigger_id, execution_id);
+
+CREATE INDEX listener_run ON listener (execution_id);
