@@ -95,8 +95,8 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
         served["key_file"],
         served["events_sink"],
         served["allowed"],
-        served["lifecycle_events"],
-        served["public_url"] or listener.url,
+        lifecycle_events=served["lifecycle_events"],
+        public_url=served["public_url"] or listener.url,
     )
     configure_log(level=log_level)
     with asyncio.Runner(loop_factory=new_loop) as runner:

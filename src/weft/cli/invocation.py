@@ -77,7 +77,7 @@ class Invocation:
                 key_file,
                 events_sink,
                 allowed,
-                public_url,
+                public_url=public_url,
             ),
             as_json=as_json,
             events=events,
