@@ -45,11 +45,11 @@ def subscriptions(workflow: Workflow, first: Token) -> tuple[Subscription, ...]:
         Subscription(first.execution_id, address_of(EVENT, task.at), event_type, token)
         for task in workflow.tasks.values()
         if isinstance(task, Listen)
-        for event_type in sorted(_types(task.wanted))
+        for event_type in sorted(event_types(task.wanted))
     )
 
 
-def _types(wanted: Wanted) -> set[str]:
+def event_types(wanted: Wanted) -> set[str]:
     """Return the types of events that can be wanted; only "" if it can be any."""
     found = {one.event_type for one in _filters(wanted)}
     anything = not wanted.filters or (isinstance(wanted.until, Wanted) and not wanted.until.filters)
