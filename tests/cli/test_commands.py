@@ -120,8 +120,22 @@ def test_random_workflows_are_simulated_in_processes(weft: Weft):
     )
 
 
+def test_random_documents_of_the_serverless_language_are_simulated(weft: Weft):
+    done = weft("simulate", "--language", "serverless", "--seeds", 10, "--jobs", 1)
+
+    assert 0 == done.code
+    assert done.out.startswith("10 seeds, no fault: ")
+
+
+def test_a_file_says_its_own_language(quick: Weft):
+    done = quick("simulate", "any.yaml", "--language", "graph")
+
+    assert 2 == done.code
+    assert "--language is for random workflows: FILE says its own" in done.err
+
+
 def test_stopping_a_simulation_does_not_wait_for_the_seeds_that_are_left():
-    going = tallies(random_workflows(), range(1_000_000), jobs=2)
+    going = tallies(random_workflows("graph"), range(1_000_000), jobs=2)
 
     assert 25 == next(going).seeds
     going.close()  # would take hours

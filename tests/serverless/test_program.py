@@ -14,7 +14,9 @@ from weft.kernel.effects import Publish
 from weft.kernel.messages import encode_message
 from weft.kernel.outcome import Arrived
 from weft.languages.serverless import program as module
+from weft.languages.serverless.walk import TASKS
 from weft.runtime.handling import perform
+from weft.simulation.world import CALM, World
 
 GET = {"call": "http", "with": {"method": "get", "endpoint": "http://pets/1"}}
 
@@ -208,3 +210,22 @@ async def test_of_a_limit_and_a_wait_that_are_both_over_the_earlier_counts(lab):
     lab.clock.release()
 
     assert 408 == error_in(await lab.resume(run)).status
+
+
+def test_a_loop_of_twenty_thousand_is_a_few_small_messages_from_its_first_to_its_last(lab):
+    sizes = []
+
+    class Weighed(World):
+        def _publish(self, token):
+            sizes.append(len(encode_message(token)))
+            super()._publish(token)
+
+    loop = {"for": {"in": "[range(20000)]"}, "do": [{"add": {"set": {"n": "${ .n + 1 }"}}}]}
+    world = Weighed(lab.program(workflow({"loop": loop})), None, 1, CALM)
+
+    (ended,) = world.run({"n": 0}).completions
+
+    assert b'{"n":20000}' == bytes(ended.final_context["$output"])
+    assert 20_000 / TASKS + 1 == len(sizes)
+    assert max(sizes) < 1000
+    assert 1 == len(world.payloads)  # the items, once

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from serverless.lab import workflow
-from weft.kernel.outcome import Failed, NodeError, Succeeded
+from weft.kernel.outcome import Awaits, Failed, NodeError, Succeeded
 from weft.languages.serverless import scopes
 from weft.languages.serverless.document import parse_definition
 from weft.languages.serverless.program import ServerlessProgram
@@ -57,7 +57,28 @@ def again(count=1000):
     return {"retry": {"delay": "PT1S", "limit": {"attempt": {"count": count}}}}
 
 
+BAD = {"call": "http", "with": {"method": "get", "endpoint": "http://bad/1"}}
+
+
+def picky(token, activity, dice):
+    """Fail where something bad is asked for, and nowhere else."""
+    if activity.node.endpoint == "http://bad/1":
+        return Failed(NodeError("no", "HTTP_STATUS", {"status": 404}))
+    return Succeeded({"n": 10})
+
+
 CASES = {
+    "a call that is refused its input, and another one that handles that": (
+        workflow({"t": {"try": [{"g": {**GET, "input": {"schema": {"document": {
+            "properties": {"n": {"minimum": 1}}}}}}}],
+            "catch": {"do": [{"h": {"set": {"n": 1}}}, {"i": GET}, {"j": ADD}]}}}),
+        steady, {"n": 11},
+    ),
+    "a call that fails in a branch, and another one that handles that": (
+        workflow({"t": {"try": [{"f": {"fork": {"branches": [{"a": BAD}, {"b": SLOW}]}}}],
+                        "catch": {"do": [{"i": GET}, {"j": ADD}]}}}),
+        picky, {"n": 11},
+    ),
     "a loop with an activity": (
         workflow({"l": {"for": {"in": "[1, 2, 3]"}, "do": [
             {"g": {**GET, "output": {"as": "{n: ($input.n + .n * $item)}"}}}, {"a": ADD}]}}),
@@ -173,6 +194,29 @@ def test_a_run_whose_state_was_lost_is_repaired_and_ends_the_same(name):
         ended = msgspec.json.decode(msgspec.json.encode(witness.completions[0]))
         assert expected == ended["final_context"].get("$output"), f"seed {seed}: {ended}"
     assert repaired > 0
+
+
+@pytest.mark.parametrize("ruined", [False, True])
+def test_a_call_after_another_workflow_is_not_taken_for_it(ruined):
+    child = {"namespace": "test", "name": "other", "version": "1.0.0"}
+    parsed = parse_definition(workflow({"r": {"run": {"workflow": child}}}, {"g": GET}, {"a": ADD}))
+
+    def behave(token, activity, dice):
+        if type(activity.node).__name__ == "RunWorkflow":
+            return Awaits(name="run:other")
+        return Succeeded({"n": 10})
+
+    for seed in range(SEEDS):
+        events = [Send(1, "run:other", "ended", {"n": 5})]
+        program = ServerlessProgram(parsed, calls)
+        if ruined:
+            world = RuinedWorld(program, behave, seed, sends=events)
+        else:
+            world = World(program, behave, seed, BRUTAL, sends=events)
+        witness = world.run({"n": 0})
+        check_invariants(world)
+        ended = msgspec.json.decode(msgspec.json.encode(witness.completions[0]))
+        assert {"n": 11} == ended["final_context"].get("$output"), f"seed {seed}: {ended}"
 
 
 def test_a_workflow_that_takes_too_long_ends_once_too():

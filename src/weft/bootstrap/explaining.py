@@ -10,12 +10,17 @@ from weft.errors import DefinitionError
 from weft.kernel.moment import to_iso
 from weft.languages.graph.paths import quota
 from weft.languages.graph.program import GraphProgram
+from weft.languages.serverless.matching import types_of
+from weft.languages.serverless.model import Fork, Listen
+from weft.languages.serverless.program import ServerlessProgram
 from weft.nodes.catalogue import builtin
 from weft.ports.inspection import Inspector, Snapshot
 from weft.ports.journal import Definition, Execution
 from weft.ports.node import Catalogue
 from weft.ports.store import Store
 from weft.runtime.explaining import Aside, Explanation, Facts, explain
+from weft.runtime.explaining_trees import Fork as ForkLayout
+from weft.runtime.explaining_trees import Tree
 from weft.runtime.releasing import QuarantineDesk
 from weft.runtime.whereabouts import Layout, Merge
 
@@ -101,8 +106,18 @@ def _layout(definition: Definition | None, catalogue: Catalogue) -> Layout:
         program = compile_source(definition.source, catalogue)
     except DefinitionError:
         return Layout()
-    # A tree has no edges and merges: its tokens say themselves which task they are at.
-    return layout_of(program) if isinstance(program, GraphProgram) else Layout()
+    return layout_of(program) if isinstance(program, GraphProgram) else _tree_of(program)
+
+
+def _tree_of(program: ServerlessProgram) -> Layout:
+    """Return the layout of a tree: its tokens say themselves which task they are at."""
+    forks, heard = {}, {}
+    for at, task in program.workflow.tasks.items():
+        if isinstance(task, Fork):
+            forks[at] = ForkLayout(tuple(one.name for one in task.branches), task.compete)
+        elif isinstance(task, Listen):
+            heard[at] = tuple(sorted(types_of(task.wanted)))
+    return Layout(tree=Tree(forks, heard))
 
 
 def layout_of(program: GraphProgram) -> Layout:

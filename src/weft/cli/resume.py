@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
     """Continue the runs named, or every unfinished one, and wait for their end.
 
+    Other runs that those wait for go on as well.
+
     A run that has ended already is only shown again. With --json one run gives one object, as
     `weft run` does; no run or several give an array of them.
     """
@@ -41,9 +43,13 @@ def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
         say(f"nothing to resume in {invocation.settings.database}: every run has ended")
         return 0
 
+    with open_history(invocation.settings.database) as history:
+        # Nobody else goes on with what they wait for.
+        below = [one for run in runs for one in history.waited_for(run)]
+
     async def begin(engine: Engine) -> list[str]:
         unfinished = {one.execution_id for one in engine.unfinished()}
-        for run in runs:
+        for run in dict.fromkeys((*runs, *below)):
             if run in unfinished:
                 engine.resume(run)
         return list(runs)

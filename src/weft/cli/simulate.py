@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog=examples("weft simulate --seeds 2000", "weft simulate order.yaml --seeds 200")
+    epilog=examples(
+        "weft simulate --language serverless --seeds 2000", "weft simulate order.yaml --seeds 200"
+    )
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @option("--seeds", type=click.IntRange(1), default=200, show_default=True, help="How many to run.")
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
     default=None,
     help="Processes to use.  [default: one for each core]",
 )
+@option(
+    "--language",
+    type=click.Choice(["graph", "serverless"]),
+    default=None,
+    help="What random workflows are written in.  [default: graph]",
+)
 @option("--input", "whole", metavar="JSON|@FILE|-", help="The input of FILE.  [default: {}]")
 def simulate(
     file: Path | None,
@@ -39,6 +47,7 @@ def simulate(
     first: int,
     seed: int | None,
     jobs: int | None,
+    language: str | None,
     whole: str | None,
 ) -> int:
     """Run random workflows, or the one in FILE, under crashes, duplicates and delays.
@@ -49,7 +58,7 @@ def simulate(
     """
     from weft.cli.trials import Tally, tallies
 
-    work = _work(file, whole)
+    work = _work(file, language, whole)
     numbers = range(first, first + seeds) if seed is None else range(seed, seed + 1)
     total = Tally()
     started = time.perf_counter()
@@ -60,7 +69,7 @@ def simulate(
     return _report(total, time.perf_counter() - started, file)
 
 
-def _work(file: Path | None, whole: str | None) -> Work:
+def _work(file: Path | None, language: str | None, whole: str | None) -> Work:
     from weft.cli.given import read_given
     from weft.cli.sources import open_source
     from weft.cli.trials import own_workflow, random_workflows
@@ -68,6 +77,8 @@ def _work(file: Path | None, whole: str | None) -> Work:
     from weft.simulation.rehearsal import obstacle
 
     if file is not None:
+        if language is not None:
+            raise click.UsageError("--language is for random workflows: FILE says its own")
         program = open_source(file).program
         why = obstacle(program)
         if why:
@@ -75,7 +86,7 @@ def _work(file: Path | None, whole: str | None) -> Work:
         return own_workflow(program.document.source, read_given(whole, ()))
     if whole is not None:
         raise click.UsageError("--input is for a FILE: random workflows bring their own")
-    return random_workflows()
+    return random_workflows(language or "graph")
 
 
 def _report(total: Tally, elapsed_s: float, file: Path | None) -> int:

@@ -14,7 +14,8 @@ from typing import Any
 from weft.bootstrap import builtin, compile_source
 from weft.simulation.checking import BrokenError
 from weft.simulation.rehearsal import rehearse
-from weft.simulation.trial import catalogue_with_tasks, try_seed
+from weft.simulation.tree_trial import TreeTrial, try_tree
+from weft.simulation.trial import Trial, catalogue_with_tasks, try_seed
 
 CHUNK = 25
 """Seeds handed to a process at once: enough to forget the cost of handing over."""
@@ -44,9 +45,9 @@ class Tally:
 Work = Callable[[range], Tally]
 
 
-def random_workflows() -> Work:
+def random_workflows(language: str) -> Work:
     """Return the work of trying seeds on workflows that the seeds themselves make up."""
-    return _try_random
+    return _try_trees if language == "serverless" else _try_graphs
 
 
 def own_workflow(source: bytes, given: Any) -> Work:
@@ -83,12 +84,20 @@ def _leave_stopping() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _try_random(seeds: range) -> Tally:
+def _try_graphs(seeds: range) -> Tally:
     catalogue = catalogue_with_tasks(builtin)
+    return _tried(seeds, lambda seed: try_seed(seed, catalogue))
+
+
+def _try_trees(seeds: range) -> Tally:
+    return _tried(seeds, try_tree)
+
+
+def _tried(seeds: range, attempt: Callable[[int], Trial | TreeTrial]) -> Tally:
     tally = Tally()
     for seed in seeds:
         try:
-            trial = try_seed(seed, catalogue)
+            trial = attempt(seed)
         except BrokenError as problem:
             tally.broken = (seed, str(problem))
             return tally

@@ -43,6 +43,10 @@ class History(Protocol):
         """Return the ids of triggers that begin so."""
         ...
 
+    def waited_for(self, execution_id: str) -> list[str]:
+        """Return the runs whose end a run waits for, and those that they wait for."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...

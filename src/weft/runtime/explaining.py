@@ -17,8 +17,10 @@ from weft.kernel.outcome import NodeError
 from weft.ports.holding import Trouble
 from weft.ports.inspection import Alarm, Barrier, Scope, Snapshot
 from weft.ports.journal import Execution, NodeRun
+from weft.runtime import explaining_trees as trees
 from weft.runtime.explaining_ends import ending_of
 from weft.runtime.explaining_signals import Awaited, awaited, told
+from weft.runtime.explaining_words import listed, placed
 from weft.runtime.in_hand import Grip, grasp, grip_of, troubles, without_troubles
 from weft.runtime.queues import RETRIES
 from weft.runtime.whereabouts import Layout, Place, Whereabouts, item_lineage
@@ -28,6 +30,7 @@ Kind = Literal[
     "parked",
     "paused",
     "split",
+    "fork",
     "merge",
     "timer",
     "limit",
@@ -42,7 +45,6 @@ Kind = Literal[
     "event",
     "run",
 ]
-SHOWN = 5
 RECENT = 3
 
 
@@ -140,7 +142,7 @@ def _summary(facts: Facts, waits: tuple[Wait, ...]) -> str:
         return "nothing is known that it waits for: it moved while it was looked at, look again"
     if set(kinds) <= {"work", "queue", "closing", "unknown"}:
         return "it moves as soon as workers get to it"
-    return "it waits for " + _list([_NAMES[kind] for kind in dict.fromkeys(kinds)], len(_NAMES))
+    return "it waits for " + listed([_NAMES[kind] for kind in dict.fromkeys(kinds)], len(_NAMES))
 
 
 _NAMES: dict[Kind, str] = {
@@ -148,6 +150,7 @@ _NAMES: dict[Kind, str] = {
     "parked": "room to start",
     "paused": "being resumed",
     "split": "the items of a split",
+    "fork": "the branches of a fork",
     "merge": "the branches of a merge",
     "timer": "a time to come",
     "limit": "a time limit",
@@ -178,7 +181,7 @@ def _waits(facts: Facts) -> Iterator[Wait]:
     where = Whereabouts(run, snapshot, facts.layout)
     for barrier in snapshot.barriers:
         if len(barrier.slots) < barrier.total:
-            yield _split(run, barrier, facts.layout)
+            yield from _opened(run, barrier, facts.layout)
     for scope in snapshot.scopes:
         yield from _merges(scope, describe(where.lineages.get(scope.name, ())), facts.layout)
     for alarm in snapshot.alarms:
@@ -221,6 +224,13 @@ def _nothing(facts: Facts) -> Iterator[Wait]:
         yield Wait(kind="lost", text="the journal has no token of it: the run cannot go on")
 
 
+def _opened(run: str, barrier: Barrier, layout: Layout) -> Iterator[Wait]:
+    if layout.tree is None:
+        yield _split(run, barrier, layout)
+    elif (fork := trees.fork_of(barrier, layout.tree)) is not None:
+        yield Wait(kind="fork", **fork)
+
+
 def _split(run: str, barrier: Barrier, layout: Layout) -> Wait:
     node, item = barrier.origin.current_node, describe(barrier.origin.lineage_stack)
     done, total = len(barrier.slots), barrier.total
@@ -230,9 +240,9 @@ def _split(run: str, barrier: Barrier, layout: Layout) -> Wait:
         if index not in barrier.slots
     )
     gather = " and ".join(layout.aggregators.get(node, ()))
-    text = f"split {_place(node, item)} has {done} of {total} items"
+    text = f"split {placed(node, item)} has {done} of {total} items"
     text += f" at {gather}" if gather else ""
-    text += f", missing {_list(missing)}" if missing else ""
+    text += f", missing {listed(missing)}" if missing else ""
     if barrier.failed:
         text += f"; {barrier.failed} failed"
     if barrier.sent < total:
@@ -250,7 +260,7 @@ def _merges(scope: Scope, item: str, layout: Layout) -> Iterator[Wait]:
         arrived = [one.edge for one in scope.arrivals if one.node == node]
         shape = layout.merges.get(node)
         if shape is None:
-            text = f"merge {_place(node, item)} has {len(arrived)} branches and waits for more"
+            text = f"merge {placed(node, item)} has {len(arrived)} branches and waits for more"
             yield Wait(kind="merge", text=text, node=node, item=item, done=len(arrived))
             continue
         dead = [edge for edge in shape.into if edge in scope.dead and edge not in arrived]
@@ -259,9 +269,9 @@ def _merges(scope: Scope, item: str, layout: Layout) -> Iterator[Wait]:
             f"{edge} from {layout.ways[edge].src}" if edge in layout.ways else edge
             for edge in missing
         ]
-        text = f"merge {_place(node, item)} has {len(arrived)} of {shape.needed} branches"
-        text += f", missing {_list(named)}"
-        text += f"; not taken: {_list(dead)}" if dead else ""
+        text = f"merge {placed(node, item)} has {len(arrived)} of {shape.needed} branches"
+        text += f", missing {listed(named)}"
+        text += f"; not taken: {listed(dead)}" if dead else ""
         yield Wait(
             kind="merge",
             text=text,
@@ -275,11 +285,15 @@ def _merges(scope: Scope, item: str, layout: Layout) -> Iterator[Wait]:
 
 def _timer(alarm: Alarm, facts: Facts) -> Wait:
     token, at = alarm.token, to_iso(alarm.due_ms)
-    item = describe(token.lineage_stack)
-    place = _place(token.current_node, item)
+    item, tree = describe(token.lineage_stack), facts.layout.tree
+    place = placed(token.current_node, "" if tree else item)
     wanted = awaited(token) if token.signal == "awaited" else None
-    if wanted is not None:
+    if wanted is not None and wanted.kind == "event" and tree is not None:
+        text = trees.listen_of(token.current_node, tree)
+    elif wanted is not None:
         text = told(place, wanted, alarm.due_ms, token.execution_id)
+    elif tree is not None:
+        text = trees.timer_of(token, at, facts.node_runs)
     elif token.signal == "timeout":
         text = f"{place} gives up at {at} if it still waits then"
     elif token.signal == "resume":
@@ -307,7 +321,7 @@ def _troubles(coming: Mapping[str, Trouble]) -> Iterator[Wait]:
     for token_id, one in coming.items():
         at = to_iso(one.due_ms)
         text = (
-            f"node {_place(one.node, one.item)}: its message is tried again at {at}, after failure"
+            f"node {placed(one.node, one.item)}: its message is tried again at {at}, after failure"
             f" {one.failures} of {len(RETRIES)} outside the node: {one.reason}"
         )
         yield Wait(
@@ -331,8 +345,8 @@ def _tokens(places: Iterable[Place], facts: Facts) -> Iterator[Wait]:
         many = sum(one.many for one in group)
         what = f"{many} token{'s' * (many > 1)}" if not node else f"node {node}"
         if not node and ids:
-            what += f" ({_list(ids)})"
-        what += f" at {_list(items)}" if items else ""
+            what += f" ({listed(ids)})"
+        what += f" at {listed(items)}" if items else ""
         held = grasp(grip, ids, facts.snapshot, facts.now_ms) if grip else None
         yield Wait(
             kind=_KINDS[stands],
@@ -380,13 +394,3 @@ def _error(one: NodeRun) -> str:
         return ""
     error = msgspec.json.decode(one.error, type=NodeError)
     return f"{error.message} [{error.code}]"
-
-
-def _place(node: str, item: str) -> str:
-    return f"{node} ({item})" if item else node
-
-
-def _list(names: Sequence[str], shown: int = SHOWN) -> str:
-    if len(names) <= shown:
-        return ", ".join(names)
-    return f"{', '.join(names[:shown])} and {len(names) - shown} more"

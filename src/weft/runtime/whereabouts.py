@@ -17,6 +17,7 @@ from weft.kernel.ids import derive
 from weft.kernel.lineage import Lineage, item_scope
 from weft.kernel.messages import item_frame
 from weft.ports.inspection import Barrier, Scope, Snapshot
+from weft.runtime.explaining_trees import Tree
 
 _NO_VISITS = ("page", "timeout")
 """Outcomes whose tokens are signals of their own: they are nobody's step."""
@@ -38,6 +39,8 @@ class Layout(msgspec.Struct, frozen=True):
     merges: Mapping[str, Merge] = {}
     aggregators: Mapping[str, tuple[str, ...]] = {}
     """Split node -> the aggregators that gather its items."""
+    tree: Tree | None = None
+    """Of a document of the Serverless Workflow DSL, which has nothing of the above."""
 
 
 class Place(NamedTuple):

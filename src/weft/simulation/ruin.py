@@ -140,9 +140,10 @@ class RuinedWorld(World):
             # What waited is begun anew, and signals are there that were not: limits are others'.
             self.witness.comparable = False
 
-    def _send(self, signal: Token) -> None:
+    def send(self, signal: Token) -> None:
+        """Send a signal to the run; whoever repairs the run sends it again."""
         self.sent.append(signal)
-        super()._send(msgspec.structs.replace(signal, generation=self.generation))
+        super().send(msgspec.structs.replace(signal, generation=self.generation))
 
     def _report(self, report: Report) -> None:
         if self.fortune.random() < self.losses.forgotten:

@@ -8,6 +8,7 @@ worker is still at work. A timer may fire twice. Time is virtual: it moves when 
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -193,7 +194,7 @@ class World:
         if self.signals and self.signals[0][0] <= first:
             due_ms, token = self.signals.pop(0)
             self.now_ms = max(self.now_ms, due_ms)
-            self._send(token)
+            self.send(token)
             return
         timer_id, (due_ms, token) = min(self.timers.items(), key=lambda item: item[1][0])
         if due_ms == LATEST_MS:
@@ -206,7 +207,11 @@ class World:
             return  # the scheduler died between publishing and confirming: it fires again
         self.timers.pop(timer_id, None)
 
-    def _send(self, signal: Token) -> None:
+    def send_at(self, due_ms: int, signal: Token) -> None:
+        """Send a signal to the run when its time has come."""
+        insort(self.signals, (due_ms, signal), key=lambda one: one[0])
+
+    def send(self, signal: Token) -> None:
         """Send a signal to the run."""
         self._publish(signal)
 

@@ -10,6 +10,13 @@ from weft.adapters.embedded.reading import SqliteReader
 from weft.errors import InputError, StorageError
 from weft.ports.history import History
 
+_WAITED_FOR = """
+WITH RECURSIVE below (child_id) AS (
+    SELECT child_id FROM run_link WHERE parent_id = ?1 AND waits
+    UNION SELECT run_link.child_id FROM run_link JOIN below ON parent_id = below.child_id AND waits
+) SELECT child_id FROM below
+"""
+
 
 class SqliteHistory(SqliteReader):
     """What a weft database says about its runs."""
@@ -60,6 +67,12 @@ class SqliteHistory(SqliteReader):
             " ORDER BY trigger_id LIMIT ?2"
         )
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
+
+    def waited_for(self, execution_id: str) -> list[str]:
+        """Return the runs whose end a run waits for, and those that they wait for."""
+        if "run_link" not in self.tables():
+            return []
+        return [name for (name,) in self._reader.execute(_WAITED_FOR, (execution_id,))]
 
     def close(self) -> None:
         """Close the file."""

@@ -86,11 +86,16 @@ class Walk(Evaluator):
         self.scope = scope
         self.visits: dict[str, Visit] = {}
         self.acted = False
+        self._carried = False  # whether the path came with an error, which was told elsewhere
         self._entered = 0
 
     def go(self, action: Action | None = None) -> Stop:
         """Walk on with `action`, or with what the state says is next, and return where it stops."""
         step: Next = action or self.state.action
+        brought = "" if action else self.state.action.kind
+        self._carried = brought == "raise"
+        # What was waited for stands for what this message did.
+        self.acted = self.acted or (brought in ("complete", "raise") and self._awaited())
         while isinstance(step, Action):
             try:
                 step = self._do(step)
@@ -360,9 +365,15 @@ class Walk(Evaluator):
 
     def _raise(self, fault: Fault) -> Next:
         """Go up until a try handles the error."""
-        if fault.instance in self.run.workflow.tasks:
-            self._note(fault.instance, Visit(fault=fault))
         frames = self.state.frames
+        culprit = self.run.workflow.tasks.get(fault.instance)
+        outside = isinstance(culprit, Call)
+        if culprit is not None and not (outside and self._carried and not self._awaited()):
+            self._note(culprit.at, Visit(fault=fault))
+            # A message tells of one activity at most: of two, a run that is rebuilt from what was
+            # told would take the failure of the one for that of the other.
+            self.acted = self.acted or outside
+        self._carried = False
         while frames:
             frame = frames[-1]
             task = self.task(frame.at)
@@ -381,6 +392,10 @@ class Walk(Evaluator):
     def tell(self, at: str, output: Any) -> None:
         """Tell what a task came to."""
         self._note(at, Visit(output))
+
+    def _awaited(self) -> bool:
+        """Return whether the task on top is an activity whose end is told by something else."""
+        return any(isinstance(self.task(one.at), Call) for one in self.state.frames[-1:])
 
     def _first(self, task: Task) -> str:
         return lists_of(task)[0][0].at

@@ -1,0 +1,224 @@
+"""The simulator of trees has teeth: break one rule and it says so.
+
+Each mutant below breaks one rule of the coordination or of the language. Each must be caught within
+the seeds it is given.
+"""
+
+from typing import ClassVar
+
+import msgspec
+import pytest
+
+from simulation.test_teeth import (
+    AnswersTheDead,
+    ClaimsEveryCopy,
+    ForgetsClosers,
+    ForgetsEarlySignals,
+    GivesSignalsTwice,
+    NeverSupersedes,
+    StartsAnywhere,
+    WaitsOnlyOnce,
+)
+from weft.kernel import flow
+from weft.kernel.coordination import Coordination
+from weft.kernel.effects import CancelTimer, Overdue, Scatter
+from weft.languages.serverless import catching, listening, scopes, walk
+from weft.languages.serverless.program import ServerlessProgram
+from weft.simulation import world
+from weft.simulation.tree_trial import try_tree
+
+SEEDS = range(600)
+
+
+@pytest.fixture(autouse=True)
+def _little_patience(monkeypatch):
+    """Some mutants never come to rest; an honest run of these seeds needs far fewer steps."""
+    monkeypatch.setattr(world, "MAX_STEPS", 15_000)
+
+
+def caught(rules=Coordination, seeds=SEEDS):
+    """Return the first complaint of the simulator, or None if nothing was noticed."""
+    for seed in seeds:
+        try:
+            try_tree(seed, rules)
+        except AssertionError as problem:
+            return str(problem)
+        except Exception as problem:
+            return repr(problem)
+    return None
+
+
+class JoinsOneTooFew(Coordination):
+    """The barrier: a fork goes on when all branches but one are complete."""
+
+    def scatter(self, ask: Scatter):
+        return super().scatter(msgspec.structs.replace(ask, total=max(1, ask.total - 1)))
+
+    _methods: ClassVar = {**Coordination._methods, Scatter: scatter}
+
+
+class ClosesNothing(Coordination):
+    """The barrier: whoever leaves a scope early does not close it for the others."""
+
+    def overdue(self, ask: Overdue):
+        head = self._head(ask.split)
+        return None if head is None else self._cells.get(ask.split, "origin", "")
+
+    _methods: ClassVar = {**Coordination._methods, Overdue: overdue}
+
+
+RULES = [
+    JoinsOneTooFew,
+    ClosesNothing,
+    AnswersTheDead,
+    ClaimsEveryCopy,
+    ForgetsClosers,
+    ForgetsEarlySignals,
+    GivesSignalsTwice,
+    NeverSupersedes,
+    StartsAnywhere,
+    WaitsOnlyOnce,
+]
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_a_broken_coordination_rule_is_noticed(rules):
+    assert caught(rules) is not None
+
+
+def a_retry_forgets_its_count(patch):
+    honest = catching._again
+
+    def again(walk, retry, task, frame, given, fault):
+        found = honest(walk, retry, task, frame, given, fault)
+        frame.attempt = 0
+        return found
+
+    patch.setattr(catching, "_again", again)
+
+
+def a_retry_has_one_attempt_more(patch):
+    honest = catching._again
+
+    def again(walk, retry, task, frame, given, fault):
+        frame.attempt -= 1
+        found = honest(walk, retry, task, frame, given, fault)
+        frame.attempt += found is None
+        return found
+
+    patch.setattr(catching, "_again", again)
+
+
+def a_backoff_does_not_grow(patch):
+    patch.setattr(catching, "_delay", lambda delay_ms, retry, number: delay_ms)
+
+
+def a_catch_takes_every_error(patch):
+    patch.setattr(catching, "_matches", lambda catch, fault: True)
+
+
+def a_race_is_not_cancelled(patch):
+    def done(self, place, stopped, stop):
+        if not place.lineage:
+            yield from self._complete(place, stop.output, stopped.walk.state.context)
+            return
+        left = scopes.left_behind(stopped.walk.state, stop.output, stop.then)
+        yield from flow.leave(self, place, left)
+
+    patch.setattr(ServerlessProgram, "_done", done)
+
+
+def a_scope_is_left_without_a_message_of_its_own(patch):
+    def at_once(self, place, stopped, action):
+        state = stopped.walk.state
+        state.frames, state.action = [], action
+        yield from scopes.escape(place, state)
+
+    patch.setattr(ServerlessProgram, "_escape", at_once)
+
+
+def a_limit_outlives_what_it_is_about(patch):
+    def silent(honest):
+        def judged(*given):
+            judgement, answer = honest(*given), None
+            while True:
+                try:
+                    effect = judgement.send(answer)
+                except StopIteration:
+                    return
+                answer = None if isinstance(effect, CancelTimer) else (yield effect)
+
+        return judged
+
+    patch.setattr(scopes, "join", silent(scopes.join))
+
+
+def what_is_exported_in_a_scope_is_lost(patch):
+    def left_behind(state, output, then):
+        return msgspec.json.encode({"output": output, "context": None, "then": then})
+
+    patch.setattr(scopes, "left_behind", left_behind)
+
+
+def a_loop_skips_its_first_item(patch):
+    honest = walk.Walk._loop
+
+    def loop(self, task, frame):
+        found = honest(self, task, frame)
+        if frame.items and frame.index == 0 and len(frame.items) > 1:
+            frame.index = 1
+        return found
+
+    patch.setattr(walk.Walk, "_loop", loop)
+
+
+def a_switch_takes_its_last_case(patch):
+    def choose(self, task, given):
+        held = [one.then for one in task.cases if one.when and self.holds(one.when, given, task.at)]
+        return (
+            held[-1]
+            if held
+            else next((one.then for one in task.cases if one.when is None), task.then)
+        )
+
+    patch.setattr(walk.Walk, "_choose", choose)
+
+
+def all_is_enough_with_one(patch):
+    patch.setattr(listening, "_enough", lambda wanted, met: len(met) >= 1)
+
+
+def what_is_skipped_leads_elsewhere(patch):
+    honest = walk.Walk._after
+
+    def after(self, task, output, then=None):
+        return honest(self, task, output, None if then == "continue" else then)
+
+    patch.setattr(walk.Walk, "_after", after)
+
+
+MUTANTS = [
+    a_retry_forgets_its_count,
+    a_retry_has_one_attempt_more,
+    a_backoff_does_not_grow,
+    a_catch_takes_every_error,
+    a_race_is_not_cancelled,
+    a_scope_is_left_without_a_message_of_its_own,
+    a_limit_outlives_what_it_is_about,
+    what_is_exported_in_a_scope_is_lost,
+    a_loop_skips_its_first_item,
+    a_switch_takes_its_last_case,
+    all_is_enough_with_one,
+    what_is_skipped_leads_elsewhere,
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_broken_rule_of_the_language_is_noticed(mutant, monkeypatch):
+    mutant(monkeypatch)
+
+    assert caught() is not None
+
+
+def test_the_unbroken_rules_pass_the_same_seeds():
+    assert caught(seeds=range(30)) is None
