@@ -9,13 +9,13 @@ import msgspec
 
 from weft.errors import ExpressionError
 from weft.kernel.messages import Token
-from weft.kernel.outcome import Awaits, Failed, Succeeded
+from weft.kernel.outcome import Failed
 from weft.languages.serverless import events
 from weft.languages.serverless.faults import FaultError, standard, to_error
 from weft.languages.serverless.model import Call, Emit, Workflow
 from weft.languages.serverless.sight import Run
 from weft.languages.serverless.stops import Act
-from weft.ports.node import Catalogue, Tools
+from weft.ports.node import Catalogue, Runnable
 
 
 class Late(msgspec.Struct, frozen=True):
@@ -23,14 +23,13 @@ class Late(msgspec.Struct, frozen=True):
 
     make: Callable[[Mapping[str, Mapping[str, str]]], Any]
 
-    async def run(self, tools: Tools) -> Succeeded | Failed | Awaits:
-        """Make the arguments, and do the work."""
+    def made(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+        """Return the node with its arguments, or why there is none."""
         try:
-            node = self.make(tools.secrets)
+            node: Runnable = self.make(secrets)
+            return node
         except FaultError as error:
             return Failed(to_error(error.fault))
-        outcome: Succeeded | Failed | Awaits = await node.run(tools)
-        return outcome
 
 
 class Maker:
