@@ -14,12 +14,17 @@ from weft.expressions.library import JqError, JqParseError
 from weft.expressions.limits import DEFAULT, Limits
 from weft.expressions.meter import LIMIT, Collection, Meter
 from weft.expressions.operations import PYTHON_ERRORS, failure
-from weft.expressions.pace import Lengthy, Pace, Question, current
+from weft.expressions.pace import Answer, Lengthy, Pace, Question, current
 from weft.expressions.reference import PATTERN, Reference, read_path, read_reference
 from weft.expressions.scope import Found
 from weft.expressions.weights import Account
 
 SYNTAX = "EXPRESSION_SYNTAX"
+FAILED = "EXPRESSION_FAILED"
+_TOO_DEEP = (
+    "the expression or its data nests too deeply; flatten it, "
+    "or use a loop (until, reduce, recurse)"
+)
 _LARGEST = 1.7976931348623157e308
 
 
@@ -111,40 +116,37 @@ class Jq:
         pace = current()
         answer = pace.answer(question) if pace is not None else None
         if answer is None:
-            return self._compute(question, account, pace)
+            answer = self._answered(question, account, pace)
+            if pace is not None:
+                pace.took(question, answer)
         account.settle(account.left - answer.spent)
         if answer.error is not None:
             text, code = answer.error
             raise ExpressionError(text, code=code)
         return answer.value
 
-    def _compute(self, question: Question, account: Account, pace: Pace | None) -> Any:
+    def _answered(self, question: Question, account: Account, pace: Pace | None) -> Answer:
         given = (question.data, *question.values.values())
-        allowance = None if pace is None else pace.allowance
-        meter = Meter(question.limits, given, account, allowance)
+        meter = Meter(question.limits, given, account, None if pace is None else pace.FIRST)
         try:
-            meter.descend(self._levels)
-            flows = self._run(Env(question.values, meter, question.now_ms), None, question.data)
-            return _finish(meter, (_every if question.every else self._only)(meter, flows))
+            return Answer(self._computed(question, meter), None, meter.spent)
         except Lengthy as lengthy:
             lengthy.source, lengthy.body = self.source, question.body()
             raise
         except ExpressionError as error:
-            raise ExpressionError(f"{self._shown()}: {error}", code=error.code) from None
+            text, code = str(error), error.code
         except JqError as error:
-            raise ExpressionError(f"{self._shown()}: {_message(error)}") from None
+            text, code = _message(error), FAILED
         except (RecursionError, MemoryError):
-            raise ExpressionError(
-                f"{self._shown()}: the expression or its data nests too deeply; flatten it, "
-                "or use a loop (until, reduce, recurse)",
-                code=LIMIT,
-            ) from None
+            text, code = _TOO_DEEP, LIMIT
         except PYTHON_ERRORS as error:
-            raise ExpressionError(f"{self._shown()}: {failure(error)}") from None
-        finally:
-            spent = meter.close()
-            if pace is not None:
-                pace.left -= spent
+            text, code = str(failure(error)), FAILED
+        return Answer(None, (f"{self._shown()}: {text}", code), meter.spent)
+
+    def _computed(self, question: Question, meter: Meter) -> Any:
+        meter.descend(self._levels)
+        flows = self._run(Env(question.values, meter, question.now_ms), None, question.data)
+        return _finish(meter, (_every if question.every else self._only)(meter, flows))
 
     @staticmethod
     def _only(meter: Meter, flows: Iterator[Flow]) -> Any:

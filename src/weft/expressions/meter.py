@@ -50,12 +50,10 @@ class Meter:
         """Whether a NaN or an infinity was ever part of a weighed value."""
         return self._new.odd_numbers or self._account.weights.odd_numbers
 
-    def close(self) -> int:
-        """Settle the account; return how many steps were taken."""
-        most = min(self.limits.steps, self._account.left)
-        spent = most - max(0, self.steps) - self._beyond
-        self._account.settle(self._account.left - spent)
-        return spent
+    @property
+    def spent(self) -> int:
+        """How many steps were taken."""
+        return min(self.limits.steps, self._account.left) - max(0, self.steps) - self._beyond
 
     def spend(self, steps: int) -> None:
         """Take `steps` from the budget."""

@@ -8,6 +8,7 @@ with the answer at hand. What an expression comes to does not depend on where it
 
 from __future__ import annotations
 
+import hashlib
 import marshal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,7 +52,7 @@ class Answer(NamedTuple):
 
 
 class Lengthy(BaseException):
-    """An evaluation takes too long for those who wait."""
+    """An evaluation takes too long for those who wait; without a body, their turn is over."""
 
     def __init__(self) -> None:
         self.source = ""
@@ -63,32 +64,45 @@ class Pace:
 
     FIRST = 20_000
     """How many steps an expression may take: some hundredths of a second."""
-    LEAST = 1_000
-    """What it may take when others in the same step have used up their time."""
-    ALL = 200_000
-    """How many steps all of them may take together."""
+    ALL = 100_000
+    """How many steps all of them may take in one turn."""
+    WORTH_KEEPING = 1_000
+    """What took so many steps is not evaluated again in the next turn."""
 
     def __init__(self) -> None:
         self.left = self.ALL
         self._sources: set[str] = set()
         self._answers: dict[bytes, Answer] = {}
 
-    @property
-    def allowance(self) -> int:
-        """How many steps the next expression may take."""
-        return max(self.LEAST, min(self.FIRST, self.left))
+    def rest(self) -> None:
+        """Begin another turn."""
+        self.left = self.ALL
 
     def learn(self, lengthy: Lengthy, answer: Answer) -> None:
-        """Note an answer, and begin again with all the time there is."""
-        self.left = self.ALL
+        """Note what was answered elsewhere, and begin another turn."""
+        self.rest()
         self._sources.add(lengthy.source)
-        self._answers[lengthy.body] = answer
+        self._answers[_digest(lengthy.body)] = answer
+
+    def took(self, question: Question, answer: Answer) -> None:
+        """Note what was evaluated here."""
+        self.left -= answer.spent
+        if answer.spent >= self.WORTH_KEEPING:
+            self._sources.add(question.source)
+            self._answers[_digest(question.body())] = answer
 
     def answer(self, question: Question) -> Answer | None:
-        """Return the answer to a question, if it was asked before."""
-        if question.source not in self._sources:
-            return None
-        return self._answers.get(question.body())
+        """Return the answer to a question, if it is known; Lengthy when the turn is over."""
+        known = None
+        if question.source in self._sources:
+            known = self._answers.get(_digest(question.body()))
+        if known is None and self.left <= 0:
+            raise Lengthy
+        return known
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=16).digest()
 
 
 _pace: ContextVar[Pace | None] = ContextVar("pace", default=None)

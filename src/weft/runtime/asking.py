@@ -46,7 +46,7 @@ class Asking:
 
     async def _find(self, one: Asked) -> None:
         try:
-            one.pace.learn(one.lengthy, await self._evaluators.answer(one.lengthy))
+            await self._evaluators.help(one.pace, one.lengthy)
             self.answered.append(one)
         finally:
             one.run.activities.pop(one.seq, None)

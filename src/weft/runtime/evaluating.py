@@ -46,7 +46,15 @@ class Evaluators:
                 return await work(pace)
             except Lengthy as lengthy:
                 asked = lengthy
-            pace.learn(asked, await self.answer(asked))
+            await self.help(pace, asked)
+
+    async def help(self, pace: Pace, lengthy: Lengthy) -> None:
+        """Let others have their turn, and learn what took too long."""
+        if lengthy.body:
+            pace.learn(lengthy, await self.answer(lengthy))
+        else:
+            await asyncio.sleep(0)
+            pace.rest()
 
     async def answer(self, lengthy: Lengthy) -> Answer:
         """Return what an evaluation comes to; the loop goes on meanwhile."""
