@@ -56,6 +56,7 @@ _COMMANDS = {
     "timers": ("weft.cli.operations:timers", "List the timers that are due first."),
     "quarantine": ("weft.cli.quarantine:quarantine", "Decide about messages put aside."),
     "graph": ("weft.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
+    "convert": ("weft.cli.convert:convert", "Show a Serverless Workflow as a graph picture."),
     "nodes": ("weft.cli.nodes:nodes", "List the node types, or explain one."),
     "simulate": ("weft.cli.simulate:simulate", "Run workflows under crashes and duplicates."),
     "users": ("weft.cli.users:users", "Say who may log in to the API."),
