@@ -82,6 +82,22 @@ def test_graph_draws_both_forms(quick: Weft, here: Path):
     assert 2 == quick("graph", EXAMPLES / "approval.yaml", "-o", "no/dir/a.svg").code
 
 
+def test_convert_shows_a_serverless_workflow_as_a_picture(quick: Weft, here: Path):
+    source = EXAMPLES / "serverless" / "order.yaml"
+    text = quick("convert", source)
+    written = quick("convert", source, "-o", "a.svg")
+    drawn = quick("convert", source, "--to", "svg")
+
+    assert text.out.startswith("flowchart TD\n")
+    assert quick("graph", source).out == text.out
+    assert (0, "", "wrote a.svg\n") == (written.code, written.out, written.err)
+    assert (here / "a.svg").read_text() == drawn.out
+    assert drawn.out.startswith("<svg")
+    (here / "bad.yaml").write_text("document: {dsl: 1.0.3}\ndo: 7\n")
+    assert 3 == quick("convert", "bad.yaml").code
+    assert 2 == quick("convert", "missing.yaml").code
+
+
 def test_nodes_are_listed_and_explained(quick: Weft):
     listed = quick("nodes").out.splitlines()
 

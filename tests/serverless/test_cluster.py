@@ -1,5 +1,7 @@
 """The same trees on RabbitMQ, Redis and PostgreSQL, in real time."""
 
+import asyncio
+
 import msgspec
 import pika
 import pytest
@@ -7,8 +9,10 @@ import pytest
 from distributed.lab import laboratory, publish
 from serverless.lab import workflow
 from serverless.test_subscriptions import left, taking
+from weft.adapters.rabbitmq.bus import RabbitBus
 from weft.bootstrap.languages import compile_source, read_definition
 from weft.languages.serverless.document import parse_definition
+from weft.runtime.evaluating import Evaluators
 from weft.runtime.queues import EXECUTION
 
 SOON = {"milliseconds": 50}
@@ -129,3 +133,55 @@ async def test_messages_of_a_queue_are_acknowledged_when_the_run_holds_them(lab,
 
         assert [2, 3, 4] == await run(lab, document)
         assert 1 == await left(broker)
+
+
+async def test_ten_tasks_and_an_activity_are_one_message(lab, monkeypatch):
+    async def reply(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 7\r\n"
+            b'connection: close\r\n\r\n{"n":0}'
+        )
+        await writer.drain()
+        writer.close()
+
+    sent, publish_ = [], RabbitBus.publish
+
+    async def noted(self, queue, body, *, priority=0):
+        sent.append(queue)
+        await publish_(self, queue, body, priority=priority)
+
+    monkeypatch.setattr(RabbitBus, "publish", noted)
+    more = [{f"s{i}": {"set": {"n": "${ .n + 1 }"}}} for i in range(10)]
+    async with await asyncio.start_server(reply, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        get = {"call": "http", "with": {"method": "get", "endpoint": f"http://127.0.0.1:{port}/"}}
+        output = await run(lab, workflow(*more[:5], {"get": get}, *more[5:]), {"n": 0})
+
+    assert {"n": 5} == output
+    assert 1 == sent.count(EXECUTION)
+
+
+async def test_others_go_on_for_as_long_as_an_expression_takes(lab, monkeypatch):
+    """The answer to the long question is held back until another run of the worker has ended."""
+    other_ended, asked, answer = asyncio.Event(), [], Evaluators.answer
+
+    async def held_back(self, lengthy):
+        asked.append(lengthy.source)
+        await other_ended.wait()
+        return await answer(self, lengthy)
+
+    monkeypatch.setattr(Evaluators, "answer", held_back)
+    hostile = workflow({"bad": {"set": {"n": "${ until(false; .) }"}}})
+    stopped = asyncio.create_task(run(lab, hostile))
+    while not asked:
+        await asyncio.sleep(0.01)
+    program = compile_source(parse_definition(workflow({"a": {"set": {"n": 1}}})).source)
+    fine = await lab.cluster.starter().start(program, program.document.source, None)
+    lab.ended.append(fine)
+    while (found := await lab.cluster.store.execution(fine)) is None or found.completion is None:
+        await asyncio.sleep(0.05)
+    other_ended.set()
+
+    assert 400 == (await stopped)["status"]
+    assert ["until(false; .)"] == asked

@@ -113,6 +113,12 @@ def test_a_workflow_has_a_picture():
             {"a": {"set": {"n": 1}}},
             {"f": {"fork": {"branches": [{"x": {"set": {"n": 1}}}, {"y": {"wait": "PT1S"}}]}}},
             {"t": {"try": [{"b": {"set": {"n": 1}}}], "catch": {"do": [{"c": {"set": {"n": 1}}}]}}},
+            {
+                "u": {
+                    "try": [{"r": {"raise": {"error": {"type": "https://e", "status": 500}}}}],
+                    "catch": {"do": [{"m": {"set": {"n": 1}}}]},
+                }
+            },
             {"s": {"switch": [{"back": {"when": ".n", "then": "a"}}, {"on": {"then": "z"}}]}},
             {"z": {"set": {"n": 1}}},
         )
@@ -122,7 +128,8 @@ def test_a_workflow_has_a_picture():
 
     assert {
         ("a", "f"), ("f", "x"), ("f", "y"), ("x", "t"), ("y", "t"),
-        ("t", "b"), ("t", "c"), ("b", "s"), ("c", "s"), ("s", "z"),
+        ("t", "b"), ("t", "c"), ("b", "u"), ("c", "u"), ("u", "r"), ("u", "m"), ("m", "s"),
+        ("s", "z"),
     } == ways  # fmt: skip
     assert "flowchart" in mermaid(picture)
     assert "<svg" in svg(picture)

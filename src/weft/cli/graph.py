@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -28,23 +27,7 @@ def graph(file: Path, form: str | None, output: Path | None) -> int:
 
     A document with problems is drawn as far as it goes, as long as its shape can be read.
     """
-    from weft.bootstrap.languages import picture
-    from weft.cli.answers import say
-    from weft.cli.sources import read_text
-    from weft.errors import InputError
-    from weft.languages.graph import draw
+    from weft.cli.drawing import draw
 
-    document = picture(read_text(file), str(file))
-    if form is None:
-        form = "svg" if output is not None and output.suffix == ".svg" else "mermaid"
-    text = draw.svg(document) if form == "svg" else draw.mermaid(document)
-    text = text.rstrip("\n") + "\n"
-    if output is None:
-        sys.stdout.buffer.write(text.encode())
-        return 0
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise InputError(f"{output}: it cannot be written: {problem.strerror}") from None
-    say(f"wrote {output}")
+    draw(file, form, output)
     return 0

@@ -58,6 +58,7 @@ _COMMANDS = {
     "stats": ("weft.cli.operations:stats", "Count runs by workflow and status."),
     "quarantine": ("weft.cli.quarantine:quarantine", "Decide about messages put aside."),
     "graph": ("weft.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
+    "convert": ("weft.cli.convert:convert", "Show a Serverless Workflow as a graph picture."),
     "nodes": ("weft.cli.nodes:nodes", "List the node types, or explain one."),
     "expr": ("weft.cli.expr:expr", "Evaluate an expression, on your data or a run's."),
     "simulate": ("weft.cli.simulate:simulate", "Run workflows under crashes and duplicates."),

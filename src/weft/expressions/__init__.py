@@ -8,9 +8,11 @@ compiled; evaluating them never reads data as code.
 from weft.expressions.jq import Jq, compile_jq
 from weft.expressions.limits import DEFAULT, Limits
 from weft.expressions.template import Template, compile_template, find_errors
+from weft.expressions.weights import Account
 
 __all__ = [
     "DEFAULT",
+    "Account",
     "Jq",
     "Limits",
     "Template",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from weft.expressions.control import CAUGHT
 from weft.expressions.flow import Env, Filter, Flow, Key, Path, computed
 from weft.expressions.library import JqError, Tree, jq_error, type_name
 from weft.expressions.scope import Compiler, Scope
@@ -34,6 +35,7 @@ def _binding(tree: Tree, scope: Scope) -> Filter:
             try:
                 yield from use(matcher, env, item, path, value)
             except JqError:
+                env.meter.spend(CAUGHT)
                 continue
             return
         yield from use(last, env, item, path, value)
@@ -110,6 +112,7 @@ def _alternatives(patterns: Sequence[Tree], scope: Scope) -> tuple[Matcher, Scop
             try:
                 found = list(matcher(empty, item))
             except JqError:
+                env.meter.spend(CAUGHT)
                 continue
             return iter(found)
         return last(empty, item)

@@ -39,6 +39,7 @@ def _empty(env: Env, path: Path, value: Any) -> Iterator[Flow]:
 
 
 def _error(env: Env, path: Path, value: Any) -> Iterator[Flow]:
+    env.meter.spend(deep(env.meter, value))
     raise jq_error(value)
 
 

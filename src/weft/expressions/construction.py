@@ -120,13 +120,18 @@ def _known_format(name: str) -> str:
     raise ExpressionError(f"@{name} is not a format; use one of {known}", code="EXPRESSION_SYNTAX")
 
 
+def _location(env: Env, path: Path, value: Any) -> Iterator[Flow]:
+    """`$__loc__`: a new value every time, so that weighing it costs the same every time."""
+    yield computed(path), {"file": "<top-level>", "line": 1}
+
+
 CONSTRUCTION: dict[str, Compiler] = {
     "binop": _operator,
     "collect": _array,
     "const": lambda tree, scope: constant(tree[1]),
     "emptyarray": lambda tree, scope: constant([]),
     "format": _format,
-    "loc": lambda tree, scope: constant({"file": "<top-level>", "line": 1}),
+    "loc": lambda tree, scope: _location,
     "neg": _negation,
     "object": _object,
     "str": _text,

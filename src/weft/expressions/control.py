@@ -10,6 +10,9 @@ from weft.expressions.flow import Env, Filter, Flow, Path, computed, truthy
 from weft.expressions.library import JqBreak, JqError, Tree, jq_break
 from weft.expressions.scope import Compiler, Scope
 
+CAUGHT = 20
+"""The steps that an error takes: its words quote the value it is about."""
+
 
 def _if(tree: Tree, scope: Scope) -> Filter:
     _, branches, otherwise = tree
@@ -65,6 +68,7 @@ def _until_error(body: Filter, env: Env, path: Path, value: Any) -> Iterator[Flo
     try:
         yield from body(env, path, value)
     except JqError:
+        env.meter.spend(CAUGHT)
         return
 
 
@@ -100,6 +104,7 @@ def _try(tree: Tree, scope: Scope) -> Filter:
         try:
             yield from attempt(env, path, value)
         except JqError as error:
+            env.meter.spend(CAUGHT)
             reason = error.value
         else:
             return

@@ -36,6 +36,7 @@ def _format(meter: Meter, value: Any, layout: Any) -> Any:
     if not isinstance(parts, list):
         raise jq_error("strftime/1 requires parsed datetime inputs")
     meter.announce(256 * len(layout))
+    meter.spend(8 + len(layout))
     return next(_strftime(parts, None, _Text(_universal(layout, parts))))
 
 
@@ -68,6 +69,7 @@ def _parse(meter: Meter, value: Any, layout: Any) -> Any:
         raise jq_error("strptime/1 requires string inputs and arguments")
     if len(layout) + len(value) > _LONGEST:
         raise jq_error("strptime/1 was given more text than a date has")
+    meter.spend(8 + len(layout))
     return next(_strptime(value, None, _Text(layout)))
 
 

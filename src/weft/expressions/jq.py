@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weft.errors import ExpressionError
@@ -14,10 +14,17 @@ from weft.expressions.library import JqError, JqParseError
 from weft.expressions.limits import DEFAULT, Limits
 from weft.expressions.meter import LIMIT, Collection, Meter
 from weft.expressions.operations import PYTHON_ERRORS, failure
-from weft.expressions.reference import PATTERN, Reference, read_reference
+from weft.expressions.pace import Answer, Lengthy, Pace, Question, current
+from weft.expressions.reference import PATTERN, Reference, read_path, read_reference
 from weft.expressions.scope import Found
+from weft.expressions.weights import Account
 
 SYNTAX = "EXPRESSION_SYNTAX"
+FAILED = "EXPRESSION_FAILED"
+_TOO_DEEP = (
+    "the expression or its data nests too deeply; flatten it, "
+    "or use a loop (until, reduce, recurse)"
+)
 _LARGEST = 1.7976931348623157e308
 
 
@@ -28,7 +35,7 @@ class Jq:
     `nodes`; `all_nodes` is true when it uses `$node` in any other way.
     """
 
-    __slots__ = ("_levels", "_reference", "_run", "all_nodes", "names", "nodes", "source")
+    __slots__ = ("_levels", "_path", "_reference", "_run", "all_nodes", "names", "nodes", "source")
 
     def __init__(self, source: str, run: Filter, levels: int, found: Found) -> None:
         self.source = source
@@ -39,6 +46,7 @@ class Jq:
         self._levels = levels
         match = PATTERN.fullmatch(source)
         self._reference: Reference | None = read_reference(match) if match else None
+        self._path: Reference | None = read_path(source)
 
     def __repr__(self) -> str:
         return f"Jq({self.source!r})"
@@ -50,14 +58,18 @@ class Jq:
         *,
         now_ms: int = 0,
         limits: Limits = DEFAULT,
+        account: Account | None = None,
     ) -> Any:
         """Return the one value the expression yields for `input` (jq's `.`), or None for none.
 
         A variable that `variables` lacks is null. Neither `input` nor `variables` is changed; the
         value may share parts with them. Raises ExpressionError: EXPRESSION_FAILED when jq fails on
-        this data or yields more than one value, EXPRESSION_LIMIT when it breaks `limits`.
+        this data or yields more than one value, EXPRESSION_LIMIT when it breaks `limits` or takes
+        more steps than `account` has left. Raises Lengthy when it is `hurried` (`pace.py`).
         """
-        return self._evaluate(self._only, input, variables, now_ms, limits)
+        if self._reference is not None:
+            return self._follow(self._reference, variables)
+        return self._evaluate(False, input, variables, now_ms, limits, account)
 
     def evaluate_all(
         self,
@@ -66,42 +78,75 @@ class Jq:
         *,
         now_ms: int = 0,
         limits: Limits = DEFAULT,
+        account: Account | None = None,
     ) -> list[Any]:
         """Return every value the expression yields, in order; raises like `evaluate`."""
         if self._reference is not None:
-            return [self._evaluate(self._only, input, variables, now_ms, limits)]
-        found: list[Any] = self._evaluate(_every, input, variables, now_ms, limits)
-        return found
+            return [self._follow(self._reference, variables)]
+        found = self._evaluate(True, input, variables, now_ms, limits, account)
+        return found if isinstance(found, list) else [found]
+
+    def _follow(self, reference: Reference, variables: Mapping[str, Any]) -> Any:
+        try:
+            return reference.follow(variables.get(reference.name))
+        except ExpressionError as error:
+            raise ExpressionError(f"{self._shown()}: {error}", code=error.code) from None
 
     def _evaluate(
         self,
-        gather: Callable[[Meter, Iterator[Flow]], Any],
+        every: bool,
         input: Any,  # noqa: A002  (what jq calls it)
         variables: Mapping[str, Any],
         now_ms: int,
         limits: Limits,
+        account: Account | None,
     ) -> Any:
+        if self._path is not None:
+            try:
+                found = self._path.follow(input)
+            except ExpressionError:
+                pass  # jq has its own words for it
+            else:
+                return [found] if every else found
+        values: dict[int | str, Any] = {name: variables.get(name) for name in self.names}
+        values["node"] = variables.get("node")
+        account = account or Account(limits.steps)
+        steps = min(limits.steps, account.left)
+        question = Question(self.source, every, input, values, now_ms, limits, steps)
+        pace = current()
+        answer = pace.answer(question) if pace is not None else None
+        if answer is None:
+            answer = self._answered(question, account, pace)
+            if pace is not None:
+                pace.took(question, answer)
+        account.settle(account.left - answer.spent)
+        if answer.error is not None:
+            text, code = answer.error
+            raise ExpressionError(text, code=code)
+        return answer.value
+
+    def _answered(self, question: Question, account: Account, pace: Pace | None) -> Answer:
+        given = (question.data, *question.values.values())
+        meter = Meter(question.limits, given, account, None if pace is None else pace.FIRST)
         try:
-            if self._reference is not None:
-                return self._reference.follow(variables.get(self._reference.name))
-            meter = Meter(limits)
-            meter.descend(self._levels)
-            values: dict[int | str, Any] = {name: variables.get(name) for name in self.names}
-            values["node"] = variables.get("node")
-            flows = self._run(Env(values, meter, now_ms), None, input)
-            return _finish(meter, gather(meter, flows))
+            return Answer(self._computed(question, meter), None, meter.spent)
+        except Lengthy as lengthy:
+            lengthy.source, lengthy.body = self.source, question.body()
+            raise
         except ExpressionError as error:
-            raise ExpressionError(f"{self._shown()}: {error}", code=error.code) from None
+            text, code = str(error), error.code
         except JqError as error:
-            raise ExpressionError(f"{self._shown()}: {_message(error)}") from None
+            text, code = _message(error), FAILED
         except (RecursionError, MemoryError):
-            raise ExpressionError(
-                f"{self._shown()}: the expression or its data nests too deeply; flatten it, "
-                "or use a loop (until, reduce, recurse)",
-                code=LIMIT,
-            ) from None
+            text, code = _TOO_DEEP, LIMIT
         except PYTHON_ERRORS as error:
-            raise ExpressionError(f"{self._shown()}: {failure(error)}") from None
+            text, code = str(failure(error)), FAILED
+        return Answer(None, (f"{self._shown()}: {text}", code), meter.spent)
+
+    def _computed(self, question: Question, meter: Meter) -> Any:
+        meter.descend(self._levels)
+        flows = self._run(Env(question.values, meter, question.now_ms), None, question.data)
+        return _finish(meter, (_every if question.every else self._only)(meter, flows))
 
     @staticmethod
     def _only(meter: Meter, flows: Iterator[Flow]) -> Any:

@@ -7,6 +7,7 @@ cannot be stopped (docs/decisions/0003-expressions.md).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,9 +63,6 @@ FUNCTIONS: dict[tuple[str, int], Callable[..., Iterator[Any]]] = _builtins.PY_BU
 """Builtins by name and number of arguments: (input, environment, *arguments) to values."""
 
 type_name: Callable[[Any], str] = _ops.type_name
-describe: Callable[[Any], str] = _ops.describe
-"""Names a value's type and shows its beginning, for error messages."""
-
 compare_values: Callable[[Any, Any], int] = _ops.jq_cmp
 add_values: Callable[[Any, Any], Any] = _ops.add_values
 subtract_values: Callable[[Any, Any], Any] = _ops.sub_values
@@ -73,11 +71,44 @@ divide_values: Callable[[Any, Any], Any] = _ops.div_values
 remainder_of: Callable[[Any, Any], Any] = _ops.mod_values
 contains_value: Callable[[Any, Any], bool] = _ops.contains_value
 indices_of: Callable[[Any, Any], Any] = _ops.indices_impl
-items_of: Callable[[Any], Iterator[Any]] = _ops.iterate_value
 look_up: Callable[[Any, Any], Any] = _ops.index_value
 slice_value: Callable[[Any, Any, Any], Any] = _ops.slice_value
 set_path: Callable[[Any, list[Any], Any], Any] = _ops.set_path
 delete_paths: Callable[[Any, list[Any]], Any] = _ops.delpaths_impl
+
+
+def describe(value: Any) -> str:
+    """Return a value's type and its beginning, for error messages; however large it is."""
+    text: str = _ops.describe(_beginning(value, [_SHOWN]))
+    return text
+
+
+_SHOWN = 40
+"""How many parts of a value, and characters of a text, are more than is shown."""
+
+
+def _beginning(value: Any, left: list[int]) -> Any:
+    left[0] -= 1
+    if isinstance(value, str):
+        return value[:_SHOWN]
+    if isinstance(value, list):
+        return [_beginning(item, left) for item in value[:_SHOWN] if left[0] > 0]
+    if isinstance(value, dict):
+        return {
+            key[:_SHOWN]: _beginning(item, left)
+            for key, item in itertools.islice(value.items(), _SHOWN)
+            if left[0] > 0
+        }
+    return value
+
+
+def items_of(value: Any) -> Iterator[Any]:
+    """Return the items of an array or the values of an object."""
+    if isinstance(value, list):
+        return iter(value)
+    if isinstance(value, dict):
+        return iter(value.values())
+    raise jq_error(f"Cannot iterate over {describe(value)}")
 
 
 def jq_error(value: Any) -> JqError:

@@ -53,7 +53,7 @@ class _Pattern:
             self._regexp = re2.compile(pattern, options)
         except re2.error as error:
             raise jq_error(f"{_words(error)} (while regex-compiling {pattern})")
-        meter.spend(self._regexp.programsize >> 3)
+        meter.spend(self._regexp.programsize >> 1)
 
     def matches(self, meter: Meter, text: str, everywhere: bool = False) -> Iterator[Match]:
         """Yield the matches in `text`: all of them, or only the first."""

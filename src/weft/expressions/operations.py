@@ -56,7 +56,7 @@ def add(meter: Meter, left: Any, right: Any) -> Any:
         return charged(meter, library.add_values, left, right)
     (weight, height), (more, higher) = meter.measure(left), meter.measure(right)
     meter.announce(weight + more)
-    meter.spend(len(left) + len(right) >> 8)
+    meter.spend(len(left) + len(right) >> (4 if kind is dict else 8))
     result = library.add_values(left, right)
     if kind is str:
         return result
@@ -168,6 +168,8 @@ def index(meter: Meter, container: Any, key: Any) -> Any:
         if container is None and isinstance(key, dict):
             return None
         return meter.admit(charged(meter, library.look_up, container, key))
+    if isinstance(key, str) and not isinstance(container, dict):
+        meter.spend(len(key) >> 3)  # the words of an error quote it
     return library.look_up(container, key)
 
 

@@ -19,6 +19,8 @@ Step = str | int
 _STRING = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
 _STEP = rf"\.[A-Za-z_][A-Za-z0-9_]*|\[-?[0-9]{{1,15}}\]|\[{_STRING}\]"
 PATTERN = re.compile(rf"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<steps>(?:{_STEP})*)")
+_FIRST = rf"\.[A-Za-z_][A-Za-z0-9_]*|\.\[(?:-?[0-9]{{1,15}}|{_STRING})\]"
+_PATH = re.compile(rf"\.|(?:{_FIRST})(?:{_STEP})*")
 _STEPS = re.compile(_STEP)
 
 RESERVED = frozenset({"ENV", "__loc__", "__prog_args"})
@@ -54,6 +56,13 @@ def read_reference(match: re.Match[str]) -> Reference | None:
         return None
     steps = [_read_step(step) for step in _STEPS.findall(match["steps"])]
     return Reference(match["name"], tuple(steps))
+
+
+def read_path(source: str) -> Reference | None:
+    """Return the path into jq's input that `source` is (`.`, `.a[0]`, `.["b c"]`), or None."""
+    if not _PATH.fullmatch(source):
+        return None
+    return Reference("", tuple(_read_step(step) for step in _STEPS.findall(source)))
 
 
 def _read_step(text: str) -> Step:

@@ -20,6 +20,7 @@ from weft.expressions.jq import Jq, compile_jq
 from weft.expressions.library import encode
 from weft.expressions.limits import DEFAULT, Limits
 from weft.expressions.reference import PATTERN
+from weft.expressions.weights import Account
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,16 @@ class _Given:
     variables: Mapping[str, Any]
     now_ms: int
     limits: Limits
+    account: Account
 
     def evaluate(self, jq: Jq) -> Any:
-        return jq.evaluate(self.data, self.variables, now_ms=self.now_ms, limits=self.limits)
+        return jq.evaluate(
+            self.data,
+            self.variables,
+            now_ms=self.now_ms,
+            limits=self.limits,
+            account=self.account,
+        )
 
 
 Render = Callable[[_Given], Any]
@@ -62,12 +70,12 @@ class Template:
         now_ms: int = 0,
         limits: Limits = DEFAULT,
     ) -> Any:
-        """Return the value with every expression evaluated, each within `limits`.
+        """Return the value with every expression evaluated: all together within `limits.steps`.
 
         Raises ExpressionError whose `pointer` names the string that failed. Nothing given is
         changed; literal parts and referenced data are handed out as they are, not copied.
         """
-        return self._render(_Given(input, variables, now_ms, limits))
+        return self._render(_Given(input, variables, now_ms, limits, Account(limits.steps)))
 
 
 def compile_template(value: Any) -> Template:

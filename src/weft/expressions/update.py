@@ -89,7 +89,7 @@ class Draft:
         elif id(container) in self._own:
             return container
         else:
-            self._meter.spend(len(container) >> 8)
+            self._meter.spend(len(container) >> (4 if isinstance(container, dict) else 8))
             copy = container.copy()
         self._own[id(copy)] = copy
         return copy

@@ -20,7 +20,7 @@ NULL = Raw(b"null")
 
 _FLAT = 12
 _SAME = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 
 
 def encode(value: Any) -> Raw:
@@ -41,14 +41,18 @@ def encode(value: Any) -> Raw:
 def too_deep(data: bytes) -> bool:
     """Return whether JSON bytes nest deeper than is allowed.
 
-    Few brackets are never too deep. Of many, those in text are left out and then the innermost
-    pairs dropped, a level at a time: most data is flat, so little is left to count one by one.
+    Few brackets are never too deep. Of many, only they and the quotes are kept; a text that held
+    none is then two quotes side by side, and is dropped. Of what is left those in text are left out
+    and the innermost pairs dropped, a level at a time: most data is flat, so little is left to
+    count one by one.
     """
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
     if b"\\" in data:
         data = data.replace(rb"\\", b"").replace(rb"\"", b"")
-    brackets = b"".join(data.split(b'"')[::2]).translate(_SAME, _NO_BRACKETS)
+    brackets = data.translate(_SAME, _NO_BRACKETS).replace(b'""', b"")
+    if b'"' in brackets:
+        brackets = b"".join(brackets.split(b'"')[::2])
     for _ in range(_FLAT):
         brackets = brackets.replace(b"[]", b"")
     return depth_of(brackets) > MAX_DEPTH - _FLAT

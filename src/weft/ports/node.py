@@ -76,6 +76,15 @@ class Runnable(Protocol):
         ...
 
 
+@runtime_checkable
+class Unmade(Protocol):
+    """A node whose arguments are only computed where the secrets are known."""
+
+    def made(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+        """Return the node, or why there is none. Pure: it may be asked again."""
+        ...
+
+
 class Blocking(Protocol):
     """A node that touches the world, and blocks while it does."""
 

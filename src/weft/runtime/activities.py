@@ -17,15 +17,17 @@ from typing import Any, assert_never
 import msgspec
 
 from weft.errors import CredentialError, StorageError
+from weft.expressions.pace import Pace, hurried
 from weft.kernel.messages import Token
 from weft.kernel.outcome import Awaits, Failed, NodeError, Succeeded
 from weft.kernel.program import Activity
 from weft.ports.bus import BusError
 from weft.ports.commands import NO_COMMANDS, Commands
 from weft.ports.hub import NO_HUB, EventHub
-from weft.ports.node import BlockingTools, Tools
+from weft.ports.node import BlockingTools, Runnable, Tools, Unmade
 from weft.ports.outside import NO_RUNS, Http, Log, Mail
 from weft.ports.secrets import Secrets
+from weft.runtime.evaluating import Evaluators
 from weft.runtime.family import Nursery, Offspring
 from weft.runtime.handling import sound
 from weft.runtime.line_keeper import LineKeeper
@@ -52,6 +54,7 @@ class Activities:
     commands: Commands = field(default=NO_COMMANDS, kw_only=True)
     threads: Threads = field(default_factory=Threads, kw_only=True)
     processes: Processes = field(default_factory=Processes, kw_only=True)
+    evaluators: Evaluators = field(default_factory=Evaluators, kw_only=True)
     nursery: Nursery | None = field(default=None, kw_only=True)
     """What starts the runs that nodes ask for."""
     lines: LineKeeper | None = field(default=None, kw_only=True)
@@ -62,9 +65,10 @@ class Activities:
     """What makes the links that nodes hand out."""
 
     async def aclose(self) -> None:
-        """End the processes that wait for nodes; whoever waits for something to be kept is told."""
+        """End the processes for nodes and expressions; tell who waits for what is kept."""
         self.pledges.close()
         await self.processes.aclose()
+        await self.evaluators.aclose()
 
     async def run(self, token: Token, activity: Activity) -> Succeeded | Failed | Awaits:
         """Return what came of the activity.
@@ -147,6 +151,8 @@ class Activities:
         node = activity.node
         given = (tools.credentials, tools.idempotency_key, tools.attempt)
         match activity.runs_in:
+            case "loop" if isinstance(node, Unmade):
+                yield partial(self._made, node, tools)
             case "loop":
                 yield partial(node.run, tools)
             case "thread":
@@ -156,6 +162,14 @@ class Activities:
                     yield partial(process.run, Job(node, *given, activity.memory_mb), tools.log)
             case _:
                 assert_never(activity.runs_in)
+
+    async def _made(self, unmade: Unmade, tools: Tools) -> Any:
+        async def make(pace: Pace) -> Runnable | Failed:
+            with hurried(pace):
+                return unmade.made(tools.secrets)
+
+        node = await self.evaluators.through(make)
+        return node if isinstance(node, Failed) else await node.run(tools)
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         if self.threads.abandoned >= MOST_ABANDONED:

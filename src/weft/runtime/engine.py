@@ -8,10 +8,10 @@ small run beside it, and a run whose next node needs a slot waits without holdin
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -27,6 +27,8 @@ from weft.ports.clock import Chance, Clock
 from weft.ports.journal import Definition, Execution, Journal
 from weft.ports.outside import Log
 from weft.runtime.activities import Activities
+from weft.runtime.alarms import Alarms
+from weft.runtime.asking import Asking
 from weft.runtime.beginning import first_tokens, inherit, recall, remember
 from weft.runtime.cells import AtomicCells
 from weft.runtime.log_fields import fields_of
@@ -85,12 +87,13 @@ class Engine(Looking):
         self._starved: deque[Run] = deque()
         self._broken: Exception | None = None
         self._results: deque[tuple[Run, int, Token, Outcome, int]] = deque()
-        self._alarms: list[tuple[int, str, str]] = []
+        self._alarms = Alarms()
         # Numbers of messages never repeat, also across restarts: they follow the clock.
         first = max(journal.last_message(), clock.now_ms() * 1000)
-        self._turns = Turns(journal, first, clock.now_ms, chance.dice, self._wake_at)
+        self._turns = Turns(journal, first, clock.now_ms, chance.dice, self._alarms.set)
         self._turns.lines = activities.lines
         self._wake = asyncio.Event()
+        self._asking = Asking(activities.evaluators, self._wake)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="weft-journal")
         self._committing: asyncio.Task[None] | None = None
         self._loop_task: asyncio.Task[None] | None = None
@@ -177,7 +180,7 @@ class Engine(Looking):
             last = self._journal.last_event(execution_id)
             self._turns.keep_log(execution_id, execution.started_ms, last)
         for due_ms, timer_id in self._journal.timers(execution_id):
-            self._wake_at(due_ms, execution_id, timer_id)
+            self._alarms.set(due_ms, execution_id, timer_id)
         self._admit(run)
 
     async def cancel(self, execution_id: str, reason: str = "") -> bool:
@@ -188,9 +191,8 @@ class Engine(Looking):
         execution = self._journal.execution(execution_id)
         if execution is None:
             return False
-        workflow, started_ms = execution.workflow_id, execution.started_ms
-        now_ms = self._clock.now_ms()
-        return await self.end(cancelled(workflow, execution_id, started_ms, now_ms, reason))
+        of, since_ms, now_ms = execution.workflow_id, execution.started_ms, self._clock.now_ms()
+        return await self.end(cancelled(of, execution_id, since_ms, now_ms, reason))
 
     async def end(self, message: CompletionMessage) -> bool:
         """End a run as a message says, and tell its running nodes; False when another end came
@@ -262,8 +264,7 @@ class Engine(Looking):
                 self._fire()
                 self._work()
                 if not await self._advance():
-                    due_ms = self._alarms[0][0] if self._alarms else None
-                    await self._clock.wait(self._wake, due_ms)
+                    await self._clock.wait(self._wake, self._alarms.first_ms)
             if self._broken is None:
                 await self._advance()
             if self._committing is not None:
@@ -280,6 +281,9 @@ class Engine(Looking):
             if not run.ended:
                 self._turns.settle(run, seq, token, outcome, duration_ms)
                 self._enqueue(run)
+        for asked in self._asking.taken():
+            self._handle(asked.again)
+            self._enqueue(asked.run)
         while self._turns.turn.handled < TURN_TOKENS and clock() < until:
             queue = self._starved if self._starved and self._free_slots > 0 else self._rotation
             if not queue:
@@ -296,10 +300,13 @@ class Engine(Looking):
                 run.queued = True
                 self._starved.append(run)
                 return
-            before = len(self._turns.turn.activities)
-            self._turns.handle(run)
-            self._free_slots -= len(self._turns.turn.activities) - before
+            self._handle(partial(self._turns.handle, run))
         self._enqueue(run)
+
+    def _handle(self, handle: Callable[[], None]) -> None:
+        before = len(self._turns.turn.activities)
+        handle()
+        self._free_slots -= len(self._turns.turn.activities) - before
 
     def _needs_slot(self, run: Run) -> bool:
         token = self._turns.peek(run)
@@ -315,12 +322,14 @@ class Engine(Looking):
 
         Return whether there is more to do at once.
         """
+        self._asking.ask(self._turns.put_off)
         if self._turns.pending():
             if self._committing is not None:
                 await self._committing
             self._committing = asyncio.create_task(self._commit(self._turns.take()))
         await asyncio.sleep(0)
-        return bool(self._rotation or self._results or (self._starved and self._free_slots > 0))
+        more = self._rotation or self._results or self._asking.answered
+        return bool(more or (self._starved and self._free_slots > 0))
 
     async def _commit(self, turn: Turn) -> None:
         loop = asyncio.get_running_loop()
@@ -383,14 +392,9 @@ class Engine(Looking):
 
     # -- timers --------------------------------------------------------------------------------
 
-    def _wake_at(self, due_ms: int, execution_id: str, timer_id: str) -> None:
-        heapq.heappush(self._alarms, (due_ms, execution_id, timer_id))
-
     def _fire(self) -> None:
         """Send the tokens whose time has come."""
-        now_ms = self._clock.now_ms()
-        while self._alarms and self._alarms[0][0] <= now_ms:
-            _, execution_id, timer_id = heapq.heappop(self._alarms)
+        for execution_id, timer_id in self._alarms.due(self._clock.now_ms()):
             run = self._runs.get(execution_id)
             if run is not None and not run.ended:
                 self._turns.fire(run, timer_id)

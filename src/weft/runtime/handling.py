@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from weft.errors import MessageError
+from weft.expressions.pace import Pace, hurried
 from weft.kernel.claims import Drop, Finish, Park, Run, Verdict
-from weft.kernel.effects import Effect, Judgement
+from weft.kernel.effects import Effect, Items, Judgement, Load
 from weft.kernel.json import encode
 from weft.kernel.messages import Token
 from weft.kernel.outcome import Failed, NodeError, Outcome, Succeeded
@@ -39,8 +40,18 @@ class Nothing(msgspec.Struct, frozen=True):
 Next = Nothing | Judgement[None] | Activity | Outcome
 
 
-def consider(program: Program, token: Token, verdict: Verdict, read: Reader, now_ms: int) -> Next:
-    """Return what a claimed token asks for: nothing, a judgement, an activity, or an outcome."""
+def consider(
+    program: Program,
+    token: Token,
+    verdict: Verdict,
+    read: Reader,
+    now_ms: int,
+    pace: Pace | None = None,
+) -> Next:
+    """Return what a claimed token asks for: nothing, a judgement, an activity, or an outcome.
+
+    At a `pace`, Lengthy may come out of it.
+    """
     match verdict:
         case Drop(why):
             return Nothing(why)
@@ -55,7 +66,8 @@ def consider(program: Program, token: Token, verdict: Verdict, read: Reader, now
                 return program.wake(token, now_ms=now_ms)
             if recorded is not None:
                 return _outcomes.decode(recorded)
-            return program.step(token, read.view(program, token))
+            with hurried(pace):
+                return program.step(token, read.view(program, token))
 
 
 def sound(outcome: Outcome) -> Outcome:
@@ -90,11 +102,30 @@ def _text(text: object) -> str:
     return str(text).encode("utf-8", "replace").decode()
 
 
-def perform(judgement: Judgement[None], do: Callable[[Effect], Any]) -> None:
-    """Do every effect of a judgement, in order, feeding each answer back."""
+def perform(
+    judgement: Judgement[None], do: Callable[[Effect], Any], pace: Pace | None = None
+) -> None:
+    """Do every effect of a judgement, in order, feeding each answer back.
+
+    At a `pace`, Lengthy may come out of it before anything but reading is done.
+    """
+    answer = None
     try:
-        effect = next(judgement)
         while True:
-            effect = judgement.send(do(effect))
+            effect = following(judgement, answer, pace)
+            pace = pace if isinstance(effect, READING) else None
+            answer = do(effect)
     except StopIteration:
         return
+
+
+READING = (Load, Items)
+"""Effects that change nothing: whatever asks for them can be begun again."""
+
+
+def following(judgement: Judgement[None], answer: Any, pace: Pace | None) -> Effect:
+    """Return the next effect of a judgement, evaluated at a pace if there is one."""
+    if pace is None:
+        return judgement.send(answer)
+    with hurried(pace):
+        return judgement.send(answer)

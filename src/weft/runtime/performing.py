@@ -11,6 +11,7 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import Raw
 
+from weft.expressions.pace import Pace
 from weft.kernel.effects import (
     Asks,
     CancelTimer,
@@ -31,6 +32,7 @@ from weft.kernel.effects import (
 )
 from weft.kernel.lines import Line
 from weft.kernel.messages import Token, encode_message
+from weft.runtime.handling import READING, following
 from weft.runtime.log_fields import fields_of
 from weft.runtime.outbox import Outbox
 from weft.runtime.queues import COMPLETION, level_of, queue_of
@@ -57,19 +59,27 @@ class Performer:
         self._outbox = outbox
         self._reader = reader
 
-    async def perform(self, by: Token, judgement: Judgement[None], duration_ms: int) -> None:
+    async def perform(
+        self,
+        by: Token,
+        judgement: Judgement[None],
+        duration_ms: int,
+        pace: Pace | None = None,
+    ) -> None:
         """Do every effect of handling `by` in order, feeding each answer back.
 
         Returns when all is confirmed. What is sent belongs to the same state of the run as `by`.
+        At a `pace`, Lengthy may come out of it before anything but reading is done.
         """
         sending = Sending()
         answer: Any = None
         try:
             while True:
                 try:
-                    effect = judgement.send(answer)
+                    effect = following(judgement, answer, pace)
                 except StopIteration:
                     break
+                pace = pace if isinstance(effect, READING) else None
                 if isinstance(effect, _LAST):
                     await sending.confirmed()
                 elif isinstance(effect, Publish):

@@ -82,6 +82,21 @@ def expired(workflow_id: str, execution_id: str, started_ms: int, now_ms: int) -
     )
 
 
+def failed(
+    workflow_id: str, execution_id: str, started_ms: int, now_ms: int, reason: str
+) -> CompletionMessage:
+    """Return the ending of a run of which a message was quarantined."""
+    return CompletionMessage(
+        workflow_id=workflow_id,
+        execution_id=execution_id,
+        status="failed",
+        final_context={},
+        completed_at=to_iso(now_ms),
+        total_duration_ms=now_ms - started_ms,
+        error=NodeError(f"a message was quarantined: {reason}", "QUARANTINED"),
+    )
+
+
 def _carried(output: Raw | None) -> tuple[Raw | None, Ref | None]:
     """A large output is in the payload store already, under its content: say only where."""
     if output is None or len(output) <= INLINE_LIMIT:

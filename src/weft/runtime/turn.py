@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, assert_never
 
 import msgspec
 
 from weft.errors import MessageError, WeftError
+from weft.expressions.pace import Lengthy, Pace
+from weft.kernel.claims import Verdict
 from weft.kernel.context import Payload, Ref
 from weft.kernel.effects import (
     Asks,
@@ -41,16 +44,16 @@ from weft.kernel.messages import (
     encode_message,
     read_token,
 )
-from weft.kernel.moment import to_iso
-from weft.kernel.outcome import NodeError, Outcome
+from weft.kernel.outcome import Outcome
 from weft.kernel.program import Activity
 from weft.ports.events import Drafts, ended, numbered, started, turned
 from weft.ports.journal import Batch, Execution, Journal, Quarantined
 from weft.ports.ledger import node_run_of
+from weft.runtime.asking import Asked
 from weft.runtime.handling import Nothing, consider, perform, sound
 from weft.runtime.line_keeper import LineKeeper
 from weft.runtime.reading import Reader
-from weft.runtime.reporting import running, status_of, text_of
+from weft.runtime.reporting import failed, running, status_of, text_of
 from weft.runtime.run import Run
 
 News = NodeStatusMessage | CompletionMessage
@@ -96,6 +99,7 @@ class Turns:
         """The number of the last event of each run that has an event log."""
         self.lines: LineKeeper | None = None
         self.reader = Reader(self._load)
+        self.put_off: list[Asked] = []
         self.turn = Turn()
 
     def take(self) -> Turn:
@@ -198,7 +202,6 @@ class Turns:
         """Handle the next token of a run."""
         seq, waiting = run.ready.popleft()
         self.turn.handled += 1
-        self.turn.touched[run.execution_id] = run
         try:
             token = waiting if isinstance(waiting, Token) else read_token(waiting)
             self._visit(run, seq, token)
@@ -208,8 +211,27 @@ class Turns:
     def _visit(self, run: Run, seq: int, token: Token) -> None:
         if not run.program.knows(token):
             raise MessageError(f"the workflow has no node {token.current_node!r}")
-        verdict = run.coordination.claim(token)
-        doing = consider(run.program, token, verdict, self.reader, self._now())
+        verdict, now_ms, pace = run.coordination.claim(token), self._now(), Pace()
+        go_on = partial(self._go_on, run, seq, token, verdict, now_ms, pace)
+        self._attempt(run, seq, token, pace, go_on)
+
+    def _attempt(
+        self, run: Run, seq: int, token: Token, pace: Pace, work: Callable[[], None]
+    ) -> None:
+        """Do what may be too long to do at once: it is then put off, with its question."""
+        self.turn.touched[run.execution_id] = run
+        try:
+            work()
+        except Lengthy as lengthy:
+            attempt = partial(self._attempt, run, seq, token, pace, work)
+            self.put_off.append(Asked(run, seq, lengthy, pace, attempt))
+        except Exception as problem:
+            self._quarantine(run, seq, token, problem)
+
+    def _go_on(
+        self, run: Run, seq: int, token: Token, verdict: Verdict, now_ms: int, pace: Pace
+    ) -> None:
+        doing = consider(run.program, token, verdict, self.reader, now_ms, pace)
         if isinstance(doing, Nothing):
             self._consume(seq)
         elif isinstance(doing, Activity):
@@ -220,7 +242,7 @@ class Turns:
                 self._tell_running(run, token)
             self.settle(run, seq, token, doing, 0)
         else:
-            self._perform(run, doing, 0)
+            self._perform(run, doing, 0, None)
             self._consume(seq)
 
     def _tell_running(self, run: Run, token: Token) -> None:
@@ -233,15 +255,14 @@ class Turns:
 
     def settle(self, run: Run, seq: int, token: Token, outcome: Outcome, duration_ms: int) -> None:
         """Do everything that follows from what a node came to; its message is then consumed."""
-        self.turn.touched[run.execution_id] = run
-        try:
-            judgement = run.program.settle(
-                token, sound(outcome), now_ms=self._now(), dice=self._dice()
-            )
-            self._perform(run, judgement, duration_ms)
+        now_ms, dice, came_to, pace = self._now(), self._dice(), sound(outcome), Pace()
+
+        def conclude() -> None:
+            judgement = run.program.settle(token, came_to, now_ms=now_ms, dice=dice)
+            self._perform(run, judgement, duration_ms, pace)
             self._consume(seq)
-        except Exception as problem:
-            self._quarantine(run, seq, token, problem)
+
+        self._attempt(run, seq, token, pace, conclude)
 
     def _consume(self, seq: int) -> None:
         # A token that was sent and consumed between two commits is never written at all.
@@ -260,26 +281,14 @@ class Turns:
         body = waiting if isinstance(waiting, bytes) else encode_message(waiting)
         known = isinstance(problem, WeftError | msgspec.MsgspecError)
         reason = str(problem) if known else f"internal error: {problem!r}"
-        self.turn.touched[run.execution_id] = run
         if seq is not None:
             self._consume(seq)
         self.turn.batch.quarantined.append(
             Quarantined(execution_id=run.execution_id, reason=reason, body=body, at_ms=now_ms)
         )
-        execution = self._journal.execution(run.execution_id)
-        started = execution.started_ms if execution else now_ms
-        self._end(
-            run,
-            CompletionMessage(
-                workflow_id=run.program.workflow_id,
-                execution_id=run.execution_id,
-                status="failed",
-                final_context={},
-                completed_at=to_iso(now_ms),
-                total_duration_ms=now_ms - started,
-                error=NodeError(f"a message was quarantined: {reason}", "QUARANTINED"),
-            ),
-        )
+        known_run = self._journal.execution(run.execution_id)
+        began = known_run.started_ms if known_run else now_ms
+        self.end(run, failed(run.program.workflow_id, run.execution_id, began, now_ms, reason))
 
     def end(self, run: Run, message: CompletionMessage) -> None:
         """End a run now, wherever its tokens are."""
@@ -298,8 +307,8 @@ class Turns:
 
     # -- effects -------------------------------------------------------------------------------
 
-    def _perform(self, run: Run, judgement: Judgement[None], duration_ms: int) -> None:
-        perform(judgement, lambda effect: self._do(run, effect, duration_ms))
+    def _perform(self, run: Run, judgement: Judgement[None], ms: int, pace: Pace | None) -> None:
+        perform(judgement, lambda effect: self._do(run, effect, ms), pace)
         self._line_up(run)
 
     def _do(self, run: Run, effect: Effect, duration_ms: int) -> Any:  # noqa: PLR0912

@@ -184,8 +184,11 @@ class Worker:
         verdict = await self._claim(token, hold)
         await self._courtesy.wait()
         began = perf_counter()
-        doing = await at.payloads.read(
-            token.execution_id, lambda: consider(program, token, verdict, self._reader, now_ms)
+        doing = await at.activities.evaluators.through(
+            lambda pace: at.payloads.read(
+                token.execution_id,
+                lambda: consider(program, token, verdict, self._reader, now_ms, pace),
+            )
         )
         self._courtesy.spent(perf_counter() - began)
         if isinstance(doing, Nothing):
@@ -232,8 +235,15 @@ class Worker:
         else:
             outcome = doing
         outcome = visit.outcome = sound(outcome)
-        judgement = program.settle(token, outcome, now_ms=at.clock.now_ms(), dice=at.chance.dice())
-        await self._performer.perform(token, judgement, duration_ms)
+        ended_ms, dice, came_to = at.clock.now_ms(), at.chance.dice(), outcome
+        await at.activities.evaluators.through(
+            lambda pace: self._performer.perform(
+                token,
+                program.settle(token, came_to, now_ms=ended_ms, dice=dice),
+                duration_ms,
+                pace,
+            )
+        )
         at.activities.pledges.keep((token.publish_id,))
 
     async def _trouble(

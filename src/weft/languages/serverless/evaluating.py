@@ -26,7 +26,8 @@ class Evaluator:
 
     def given(self, task: Task, frame: Frame | None, data: Any, **extra: Any) -> Given:
         """Return what an expression of `task` works on."""
-        return Given(data, Sight(self.run, self.state, task, frame, extra), self.run.now_ms)
+        sight = Sight(self.run, self.state, task, frame, extra)
+        return Given(data, sight, self.run.now_ms, self.run.account)
 
     def holds(self, expression: Expression, given: Given, at: str) -> bool:
         """Return whether a condition is true; a condition that fails is an error."""

@@ -47,5 +47,5 @@ def _applies(walk: Evaluator, one: Extension, task: Task, frame: Frame) -> bool:
         return True
     seen = {"task": {**task.definition, **described(task, frame)}}
     sight = Sight(walk.run, walk.state, task, frame, seen)
-    given = Given(frame.given, sight, walk.run.now_ms)
+    given = Given(frame.given, sight, walk.run.now_ms, walk.run.account)
     return walk.holds(one.when, given, task.at)

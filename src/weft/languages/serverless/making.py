@@ -19,7 +19,7 @@ from weft.languages.serverless.model import Call, Emit, Workflow
 from weft.languages.serverless.sight import HIDDEN, Run
 from weft.languages.serverless.stops import Act
 from weft.languages.serverless.values import Template
-from weft.ports.node import Catalogue, Tools
+from weft.ports.node import Catalogue, Runnable, Tools
 
 SHORTEST = 4
 """A shorter text cannot be told from the run's own data, and protects nothing."""
@@ -34,22 +34,35 @@ class Late(msgspec.Struct, frozen=True):
     make: Callable[[Mapping[str, Any]], Any]
     authorize: Callable[[Mapping[str, Any]], Any] | None = None
 
-    async def run(self, tools: Tools) -> Succeeded | Failed | Awaits:
-        """Make the arguments, and do the work."""
-        known: dict[str, Any] = {"secrets": tools.secrets}
-        shown = ""
+    def made(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+        """Return the node with its arguments, or why there is none."""
+        known = {"secrets": secrets}
         try:
             if self.authorize is not None:
-                who: Succeeded | Failed = await self.authorize(known).run(tools)
-                if isinstance(who, Failed):
-                    return who
-                known["authorization"] = who.output
-                shown = who.output["parameter"]
-            node = self.make(known)
+                return Authorized(self.authorize(known), self.make, known)
+            node: Runnable = self.make(known)
+            return node
         except FaultError as error:
             return Failed(to_error(error.fault))
-        outcome: Succeeded | Failed | Awaits = await node.run(tools)
-        return _without(outcome, shown)
+
+
+class Authorized(msgspec.Struct, frozen=True):
+    """A call whose arguments hold what it shows of who calls, which is asked for first."""
+
+    authorize: Any
+    make: Callable[[Mapping[str, Any]], Any]
+    known: Mapping[str, Any]
+
+    async def run(self, tools: Tools) -> Succeeded | Failed | Awaits:
+        """Find out who calls, make the arguments, and do the work."""
+        who: Succeeded | Failed = await self.authorize.run(tools)
+        if isinstance(who, Failed):
+            return who
+        try:
+            node = self.make({**self.known, "authorization": who.output})
+        except FaultError as error:
+            return Failed(to_error(error.fault))
+        return _without(await node.run(tools), who.output["parameter"])
 
 
 def _without(outcome: Succeeded | Failed | Awaits, shown: str) -> Succeeded | Failed | Awaits:

@@ -9,6 +9,7 @@ from weft.languages.graph.model import Document, EdgeDocument, NodeDocument
 from weft.languages.serverless.model import (
     Call,
     Fork,
+    Raise,
     Switch,
     Task,
     TaskList,
@@ -90,7 +91,9 @@ def _leads(task: Task) -> tuple[str, ...]:
 
 
 def _ends(task: Task) -> list[str]:
-    """Return the tasks after which a task is done."""
+    """Return the tasks after which a task is done; after an error nothing is."""
+    if isinstance(task, Raise):
+        return []
     if isinstance(task, Fork):
         return [end for branch in task.branches for end in _ends(branch)]
     inner = [tasks for tasks in lists_of(task) if tasks]

@@ -18,6 +18,7 @@ from weft.languages.serverless.model import (
     Workflow,
 )
 from weft.languages.serverless.state import Frame, State
+from weft.languages.serverless.values import new_account
 
 HIDDEN = "[redacted]"
 """What stands for a secret where it would become data."""
@@ -27,13 +28,14 @@ _RUNTIME = {"name": "weft", "version": __version__, "metadata": {}}
 class Run:
     """What does not change while a token is handled."""
 
-    __slots__ = ("id", "now_ms", "started_ms", "workflow")
+    __slots__ = ("account", "id", "now_ms", "started_ms", "workflow")
 
     def __init__(self, workflow: Workflow, run_id: str, started_ms: int, now_ms: int) -> None:
         self.workflow = workflow
         self.id = run_id
         self.started_ms = started_ms
         self.now_ms = now_ms
+        self.account = new_account()
 
 
 class Sight(Mapping[str, Any]):

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from weft.errors import ExpressionError
-from weft.expressions import Jq, Limits
+from weft.expressions import Account, Jq, Limits
 
 LIMITS = Limits(bytes=64 * 1024 * 1024, depth=400)
 """A loop over a million numbers is a value of some 24 MB. What an expression yields is put into
 documents that nest up to 100 levels themselves, and messages carry 500."""
 
+WORK = 100_000
+"""After so many steps of evaluation a message does not enter another task."""
+
 _WHOLE = re.compile(r"\s*\$\{(.+)\}\s*", re.DOTALL)
+
+
+def new_account() -> Account:
+    """Return the account of one message: whatever it did before, one task has all of LIMITS."""
+    return Account(LIMITS.steps + WORK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,7 @@ class Given:
     data: Any
     variables: Mapping[str, Any]
     now_ms: int
+    account: Account = field(default_factory=new_account)
 
 
 class Computed(Protocol):
@@ -62,7 +71,11 @@ class Expression:
         """Return its value: null for none, an array for several. Raises ExpressionError."""
         try:
             values = self.jq.evaluate_all(
-                given.data, given.variables, now_ms=given.now_ms, limits=LIMITS
+                given.data,
+                given.variables,
+                now_ms=given.now_ms,
+                limits=LIMITS,
+                account=given.account,
             )
         except ExpressionError:
             if self.loose:

@@ -53,7 +53,7 @@ from weft.languages.serverless.stops import (
     Stop,
     Subscribe,
 )
-from weft.languages.serverless.values import Given
+from weft.languages.serverless.values import WORK, Given
 
 TASKS = 500
 """How many tasks one message enters at most."""
@@ -164,7 +164,7 @@ class Walk(Evaluator):
         if limited and not self.state.frames and self.scope == task.at + LIMITED:
             limited = False  # it is what this scope is about
         alone = limited or isinstance(task, _ALONE)
-        if self._entered >= TASKS or (alone and self.acted):
+        if self._full or (alone and self.acted):
             return Go(action)
         self._entered += 1
         frame = Frame(task.at, raw, raw, self.run.now_ms)
@@ -179,6 +179,11 @@ class Walk(Evaluator):
         frame.given = self.render(task.input.template, self.given(task, frame, raw), task.at, raw)
         self.state.frames.append(frame)
         return extending.before(self, task, frame, 0) or self._perform(task, frame)
+
+    @property
+    def _full(self) -> bool:
+        """Whether this message has done its share; the next one goes on."""
+        return self._entered >= TASKS or self.run.account.spent >= WORK
 
     def _perform(self, task: Task, frame: Frame) -> Next:
         given = self.given(task, frame, frame.given)

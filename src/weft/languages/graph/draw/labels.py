@@ -25,6 +25,14 @@ _LOOKS: dict[str, Look] = {
     "log": "value",
     "noop": "value",
     "fail": "fail",
+    # The tasks of the Serverless Workflow DSL; whatever else it has touches the world.
+    "set": "value",
+    "do": "value",
+    "try": "value",
+    "for": "split",
+    "fork": "split",
+    "listen": "wait",
+    "raise": "fail",
 }
 
 
