@@ -26,6 +26,8 @@ from weft.kernel.moment import to_iso
 from weft.kernel.outcome import NodeError
 from weft.languages.graph.document import parse
 from weft.languages.graph.model import Document
+from weft.languages.serverless.document import parse_definition as parse_tree
+from weft.languages.serverless.picture import picture_of as picture
 
 from .conftest import EXECUTABLE, Weft, node
 
@@ -327,3 +329,37 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 4096)
     except OSError:  # the other side is closed
         return b""
+
+
+def test_a_tree_shows_branches_that_ended_retries_and_listens() -> None:
+    nap = {"wait": "PT1H"}
+    heard = {"listen": {"to": {"any": [], "until": "length == 9"}}}
+    retried = {"try": [{"x": nap}], "catch": {"retry": {"delay": "PT1H"}}}
+    branches = [{"a": nap}, {"b": retried}, {"c": heard}]
+    value = {
+        "document": {"dsl": "1.0.3", "namespace": "n", "name": "tree", "version": "1.0.0"},
+        "do": [{"f": {"fork": {"branches": branches}}}],
+    }
+    tree = Tree(picture(parse_tree(value)))
+    a, b, c = (f"/do/0/f/fork/branches/{one}" for one in ("0/a", "1/b", "2/c"))
+    at = {name: (Frame("/do/0/f", "b", index, 3, "s"),) for index, name in enumerate((a, b, c))}
+    due = {"resume_at": START_MS + 9_000}
+    tree.see(status("/do/0/f", "waiting", details={"branches": 3}))
+    tree.see(status(a, "success", lineage_stack=at[a]))
+    for number in (1, 2):
+        again = {"retry": number}
+        tree.see(status(b, "waiting", lineage_stack=at[b], metadata=due, details=again))
+        tree.see(status(c, "waiting", lineage_stack=at[c], metadata={"signal": "event:"}))
+
+    rows = {line.split()[1]: line for line in drawn(tree, 1_000)[1:]}
+
+    assert "waiting  1.0 s  1 of 3 branches ended" in rows["/do/0/f"]
+    assert "retry in 8.0 s" in rows[b]
+    assert "attempt 3" in rows[b]
+    assert "listening" in rows[c]
+    for name in (b, c):
+        tree.see(status(name, "success", lineage_stack=at[name]))
+    rows = {line.split()[1]: line for line in drawn(tree, 1_000)[1:]}
+    assert "3 of 3 branches ended" in rows["/do/0/f"]
+    assert "done" in rows[b]
+    assert "done" in rows[c]

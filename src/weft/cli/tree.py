@@ -25,6 +25,7 @@ _SIGNS: dict[State, tuple[str, str, str]] = {
     "stopped": ("■", "#", "red"),
 }
 _BUSY: tuple[State, ...] = ("running", "retrying", "waiting", "stopped")
+_ENDED: tuple[State, ...] = ("done", "partly", "failed")
 _LABEL_WIDTH = 36
 _WORD_WIDTH = 18
 _TIME_WIDTH = 9
@@ -119,7 +120,7 @@ def _row(
     label.append(_label(one).strip()[len(one.node.id) :], style="dim")
     span = one.span_ms(now_ms) if watch.ending is None or one.ended else None
     time = Text(seconds(span) if span is not None else "", style="dim")
-    return [label, _word(watch, one, state, now_ms), time, _detail(one, state, room)]
+    return [label, _word(watch, one, state, now_ms), time, _detail(watch, one, state, room)]
 
 
 def _word(watch: Watch, one: NodeWatch, state: State, now_ms: int) -> Text:
@@ -133,8 +134,12 @@ def _word(watch: Watch, one: NodeWatch, state: State, now_ms: int) -> Text:
             return Text("not taken" if done else "not reached", style=colour)
         case "retrying" if left_ms is not None and one.retrying == 1:
             return Text(f"retry in {_countdown(left_ms)}", style=colour)
+        case "waiting" if left_ms is not None and one.waiting == 1 and one.node.type == "try":
+            return Text(f"retry in {_countdown(left_ms)}", style=colour)
         case "waiting" if left_ms is not None and one.waiting == 1:
             return Text(f"waiting {_countdown(left_ms)}", style=colour)
+        case "waiting" if one.node.type == "listen":
+            return Text("listening", style=colour)
         case "partly":
             return Text("partly failed", style=colour)
         case _:
@@ -145,7 +150,7 @@ def _countdown(left_ms: int) -> str:
     return f"{left_ms / 1000:.1f} s" if left_ms < 1_000 else seconds(left_ms)
 
 
-def _detail(one: NodeWatch, state: State, room: int) -> RenderableType:
+def _detail(watch: Watch, one: NodeWatch, state: State, room: int) -> RenderableType:
     """Return what there is to say beyond the state: progress, counts, attempts, the error."""
     progress = one.progress
     if one.node.type == "aggregator" and progress.total:
@@ -153,6 +158,10 @@ def _detail(one: NodeWatch, state: State, room: int) -> RenderableType:
     parts: list[tuple[str, str] | str] = []
     if one.node.type == "merge" and state == "waiting":
         parts.append(f"{progress.processed} of {progress.total} branches")
+    if one.node.type == "fork" and state == "waiting":
+        branches = watch.branches_of(one)
+        ended = sum(watch.state_of(branch) in _ENDED for branch in branches)
+        parts.append(f"{ended} of {len(branches)} branches ended")
     if one.node.type == "split" and one.items:
         parts.append(f"{one.items:,} items")
     elif one.visits + one.running + one.waiting + one.retrying > 1:

@@ -22,6 +22,8 @@ State = Literal["pending"] | Busy | Over
 """`partly`: some visits failed, others did not."""
 
 _GATHERS = ("merge", "aggregator")
+_STANDS = ("try", "listen")
+"""Tasks of a tree that say each time anew that they wait: before each retry, for each event."""
 _NOTHING = Progress(0, 0)
 
 
@@ -44,6 +46,8 @@ class NodeWatch:
     until_ms: int | None = None
     """When the newest wait, or pause before another attempt, is over."""
     error: NodeError | None = None
+    standing: set[str] = field(default_factory=set)
+    """Where a visit waits that may say so again."""
     gathering: dict[str, Progress] = field(default_factory=dict)
     """How far each open barrier of a merge or an aggregator is, by scope."""
     gathered: Progress = field(default_factory=lambda: _NOTHING)
@@ -99,15 +103,27 @@ class NodeWatch:
                     self.retrying -= 1
             case "waiting":
                 self.running = max(0, self.running - 1)
-                self.waiting += 1
+                self.waiting += not self._stands(news)
+                self.attempt = max(self.attempt, (news.details or {}).get("retry", 0) + 1)
                 self.items += (news.details or {}).get("items", 0)
                 self.until_ms = (news.metadata or {}).get("resume_at")
             case "success":
                 self._one_less()
                 self.succeeded += 1
+                self.standing.discard(scope_of(news.lineage_stack))
             case "failed":
                 self._one_less()
                 self._fail(news)
+                self.standing.discard(scope_of(news.lineage_stack))
+
+    def _stands(self, news: NodeStatusMessage) -> bool:
+        """Return whether the visit that waits is known to wait already."""
+        if self.node.type not in _STANDS:
+            return False
+        scope = scope_of(news.lineage_stack)
+        known = scope in self.standing
+        self.standing.add(scope)
+        return known
 
     def _one_less(self) -> None:
         # What was seen before a restart was seen by another process: counts never go below zero.
@@ -191,6 +207,15 @@ class Watch:
             more = one.splits and self.nodes[one.splits[0]].active
             return "running" if more and self.ending is None else _settled(one)
         return "pending" if self.ending is None else "skipped"
+
+    def branches_of(self, fork: NodeWatch) -> list[NodeWatch]:
+        """Return the branches of a fork of a tree."""
+        stem = f"{fork.node.id}/fork/branches/"
+        return [
+            one
+            for name, one in self.nodes.items()
+            if name.startswith(stem) and name[len(stem) :].count("/") == 1
+        ]
 
     def span_ms(self, now_ms: int) -> int:
         """Return how long the run has taken so far, or took."""

@@ -288,6 +288,7 @@ class ServerlessProgram:
                 status="waiting",
                 lineage=place.lineage,
                 metadata={"resume_at": due_ms},
+                details={"retry": state.frames[-1].attempt} if stop.fault else None,
             )
         if stop.delay_ms or stop.jitter_ms:
             yield SetTimer(child, due_ms)
