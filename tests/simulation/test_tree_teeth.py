@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from simulation.test_teeth import (
-    AnswersTheDead,
     ClaimsEveryCopy,
     ForgetsClosers,
     ForgetsEarlySignals,
@@ -21,7 +20,7 @@ from simulation.test_teeth import (
 )
 from weft.kernel import flow
 from weft.kernel.coordination import Coordination
-from weft.kernel.effects import CancelTimer, Overdue, Scatter
+from weft.kernel.effects import CancelTimer, DiscardSplit, Overdue, Scatter
 from weft.languages.serverless import catching, listening, scopes, walk
 from weft.languages.serverless.program import ServerlessProgram
 from weft.simulation import world
@@ -64,13 +63,21 @@ class ClosesNothing(Coordination):
         head = self._head(ask.split)
         return None if head is None else self._cells.get(ask.split, "origin", "")
 
-    _methods: ClassVar = {**Coordination._methods, Overdue: overdue}
+    def discard_split(self, ask: DiscardSplit):
+        head = self._head(ask.split)
+        if head is not None and head.verdict:
+            super().discard_split(ask)
+
+    _methods: ClassVar = {
+        **Coordination._methods,
+        Overdue: overdue,
+        DiscardSplit: discard_split,
+    }
 
 
 RULES = [
     JoinsOneTooFew,
     ClosesNothing,
-    AnswersTheDead,
     ClaimsEveryCopy,
     ForgetsClosers,
     ForgetsEarlySignals,
