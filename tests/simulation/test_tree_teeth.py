@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from simulation.test_teeth import (
-    AnswersTheDead,
     ClaimsEveryCopy,
     ForgetsClosers,
     ForgetsEarlySignals,
@@ -21,7 +20,7 @@ from simulation.test_teeth import (
 )
 from weft.kernel import flow
 from weft.kernel.coordination import Coordination
-from weft.kernel.effects import CancelTimer, Overdue, Scatter
+from weft.kernel.effects import DiscardSplit, Overdue, Scatter
 from weft.languages.serverless import catching, listening, scopes, walk
 from weft.languages.serverless.program import ServerlessProgram
 from weft.simulation import world
@@ -64,13 +63,21 @@ class ClosesNothing(Coordination):
         head = self._head(ask.split)
         return None if head is None else self._cells.get(ask.split, "origin", "")
 
-    _methods: ClassVar = {**Coordination._methods, Overdue: overdue}
+    def discard_split(self, ask: DiscardSplit):
+        head = self._head(ask.split)
+        if head is not None and head.verdict:
+            super().discard_split(ask)
+
+    _methods: ClassVar = {
+        **Coordination._methods,
+        Overdue: overdue,
+        DiscardSplit: discard_split,
+    }
 
 
 RULES = [
     JoinsOneTooFew,
     ClosesNothing,
-    AnswersTheDead,
     ClaimsEveryCopy,
     ForgetsClosers,
     ForgetsEarlySignals,
@@ -128,31 +135,6 @@ def a_race_is_not_cancelled(patch):
     patch.setattr(ServerlessProgram, "_done", done)
 
 
-def a_scope_is_left_without_a_message_of_its_own(patch):
-    def at_once(self, place, stopped, action):
-        state = stopped.walk.state
-        state.frames, state.action = [], action
-        yield from scopes.escape(place, state)
-
-    patch.setattr(ServerlessProgram, "_escape", at_once)
-
-
-def a_limit_outlives_what_it_is_about(patch):
-    def silent(honest):
-        def judged(*given):
-            judgement, answer = honest(*given), None
-            while True:
-                try:
-                    effect = judgement.send(answer)
-                except StopIteration:
-                    return
-                answer = None if isinstance(effect, CancelTimer) else (yield effect)
-
-        return judged
-
-    patch.setattr(scopes, "join", silent(scopes.join))
-
-
 def what_is_exported_in_a_scope_is_lost(patch):
     def left_behind(state, output, then):
         return msgspec.json.encode({"output": output, "context": None, "then": then})
@@ -203,8 +185,6 @@ MUTANTS = [
     a_backoff_does_not_grow,
     a_catch_takes_every_error,
     a_race_is_not_cancelled,
-    a_scope_is_left_without_a_message_of_its_own,
-    a_limit_outlives_what_it_is_about,
     what_is_exported_in_a_scope_is_lost,
     a_loop_skips_its_first_item,
     a_switch_takes_its_last_case,
