@@ -12,6 +12,7 @@ from weft.kernel.ids import fingerprint
 from weft.languages.graph import document as graph
 from weft.languages.graph.check import check
 from weft.languages.graph.model import Document
+from weft.languages.graph.plain import Source
 from weft.languages.graph.program import GraphProgram, compile_graph
 from weft.languages.graph.source import read
 from weft.languages.serverless import document as serverless
@@ -33,26 +34,32 @@ def compile_source(source: bytes, catalogue: Catalogue = builtin, *, file: str =
     `file` names the document in errors. What tasks of the Serverless Workflow DSL call is no part
     of the catalogue of nodes.
     """
-    if is_serverless(source, file):
-        return ServerlessProgram(_parse(source, file), calls)
+    found = _serverless(source, file)
+    if found is not None:
+        return ServerlessProgram(_parse(found, file), calls)
     return compile_graph(graph.parse(source, file=file), catalogue)
 
 
-def _parse(source: bytes, file: str) -> Workflow:
+def _parse(source: Source, file: str) -> Workflow:
     """Return a document; one from a file may take parts of itself from elsewhere."""
-    if not file:
-        return serverless.parse(source)
-    return serverless.parse(source, file=file, fetched=gather(read(source, file=file).value, file))
+    fetched = gather(source.value, file) if file else None
+    return serverless.parse_source(source, file=file, fetched=fetched)
 
 
 def is_serverless(source: bytes, file: str = "") -> bool:
     """Return whether a document is one of the Serverless Workflow DSL."""
+    return _serverless(source, file) is not None
+
+
+def _serverless(source: bytes, file: str) -> Source | None:
+    """Return what a document of the Serverless Workflow DSL says, which is slow to read twice."""
     if b"dsl" not in source:
-        return False
+        return None
     try:
-        return serverless.is_serverless(read(source, file=file).value)
+        found = read(source, file=file)
     except DefinitionError:
-        return False  # it cannot be read in any language
+        return None  # it cannot be read in any language
+    return found if serverless.is_serverless(found.value) else None
 
 
 def examine(
@@ -60,8 +67,9 @@ def examine(
 ) -> tuple[Document | None, tuple[Problem, ...]]:
     """Return the document as a graph, if its shape is sound, and everything wrong with it."""
     try:
-        if is_serverless(source, file):
-            workflow = _parse(source, file)
+        found = _serverless(source, file)
+        if found is not None:
+            workflow = _parse(found, file)
             return picture_of(workflow), workflow.warnings
         document = graph.parse(source, file=file)
     except DefinitionError as error:
@@ -71,8 +79,9 @@ def examine(
 
 def picture(source: bytes, file: str) -> Document:
     """Return a document as a graph to be drawn; DefinitionError if its shape cannot be read."""
-    if is_serverless(source, file):
-        return picture_of(_parse(source, file))
+    found = _serverless(source, file)
+    if found is not None:
+        return picture_of(_parse(found, file))
     return graph.parse(source, file=file)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from weft.errors import DefinitionError
 from weft.languages.graph.fields import Fields
 from weft.languages.graph.findings import Findings, Place, join, kind_of, quote
-from weft.languages.graph.plain import UnreadableError, check_plain
+from weft.languages.graph.plain import Source, UnreadableError, check_plain
 from weft.languages.graph.source import read
 from weft.languages.serverless.bundling import Fetched, bundled
 from weft.languages.serverless.desk import (
@@ -52,7 +52,11 @@ def parse(text: str | bytes, *, file: str = "", fetched: Fetched | None = None) 
     `fetched` is what it takes from outside, which becomes a part of it. Raises DefinitionError
     with every problem it has.
     """
-    source = read(text, file=file)
+    return parse_source(read(text, file=file), file=file, fetched=fetched)
+
+
+def parse_source(source: Source, *, file: str = "", fetched: Fetched | None = None) -> Workflow:
+    """Return the workflow of a text that was read already; raises like `parse`."""
     findings = Findings(source.places)
     findings.problems.extend(source.problems)
     value = bundled(source.value, fetched, findings)
