@@ -243,8 +243,8 @@ async def test_what_is_wrong_with_fields_is_named_without_their_values(local):
     assert [] == (await local.get("/credentials")).json()["items"]
 
 
-async def test_every_type_is_described(local):
-    types = (await local.get("/credential-types")).json()["items"]
+async def test_every_type_is_described(service):
+    types = (await service.get("/credential-types")).json()["items"]
 
     assert ["http_basic", "http_bearer", "http_header", "smtp", "generic"] == [
         one["type"] for one in types

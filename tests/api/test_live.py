@@ -111,30 +111,6 @@ async def test_a_socket_of_a_foreign_page_is_refused(local):
             pass
 
 
-ITEMS = 2_000
-
-
-async def test_who_leaves_and_comes_back_at_random_sees_every_number_once(service):
-    dice = random.Random(7)
-    run = await service.start(fan_out(), {"items": list(range(10, 10 + ITEMS))})
-
-    async def restless():
-        seen = []
-        while "run.ended" not in [kind for _, kind, _ in seen] or await _more(service, run, seen):
-            after = seen[-1][0] if seen else 0
-            seen += await follow(service, run, after, most=dice.randint(1, 12))
-        return seen
-
-    told = await asyncio.gather(*(restless() for _ in range(5)))
-    kept = await service.events(run)
-
-    for one in told:
-        assert list(range(1, len(kept) + 1)) == [number for number, _, _ in one]
-        assert kept == [data for _, _, data in one]
-    assert (ITEMS, 0) == _sums(kept, "double")
-    assert len(kept) < ITEMS
-
-
 async def test_on_several_masters_everyone_sees_everything(rabbitmq_url, redis_url, postgres_url):
     places = (rabbitmq_url, redis_url, postgres_url)
     async with (
@@ -175,7 +151,7 @@ async def two_masters(place):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("items", "longest"), [(300, 4), pytest.param(10_000, 40, marks=pytest.mark.slow)]
+    ("items", "longest"), [(1_000, 4), pytest.param(10_000, 40, marks=pytest.mark.slow)]
 )
 async def test_who_leaves_and_comes_back_elsewhere_at_random_sees_every_number_once(
     place, items, longest
@@ -205,6 +181,7 @@ async def test_who_leaves_and_comes_back_elsewhere_at_random_sees_every_number_o
     for seen, _ in told:
         assert kept[: len(seen)] == seen
     assert list(range(1, len(kept) + 1)) == [one["seq"] for one in kept]
+    assert len(kept) < items  # they are counted, not listed
     assert 4 == len(set().union(*(visits for _, visits in told)))  # both servers, in both ways
 
 
@@ -251,11 +228,6 @@ async def _sockets(service, run, after=0, most=None):
 
 async def _data(service, run, after, most):
     return [data for _, _, data in await follow(service, run, after, most)]
-
-
-async def _more(service, run, seen):
-    """Whether something came after the end: on a cluster statuses may be later than it."""
-    return len(await service.events(run)) > seen[-1][0]
 
 
 def _sums(events, node):
