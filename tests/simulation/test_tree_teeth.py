@@ -167,7 +167,7 @@ def a_switch_takes_its_last_case(patch):
 
 
 def all_is_enough_with_one(patch):
-    patch.setattr(listening, "_enough", lambda wanted, met: len(met) >= 1)
+    patch.setattr(listening, "enough", lambda wanted, met: len(met) >= 1)
 
 
 def what_is_skipped_leads_elsewhere(patch):
