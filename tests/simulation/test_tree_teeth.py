@@ -21,7 +21,7 @@ from simulation.test_teeth import (
 from weft.kernel import flow
 from weft.kernel.coordination import Coordination
 from weft.kernel.effects import DiscardSplit, Overdue, Scatter
-from weft.languages.serverless import catching, listening, scopes, walk
+from weft.languages.serverless import catching, listening, looping, scopes, walk
 from weft.languages.serverless.program import ServerlessProgram
 from weft.simulation import world
 from weft.simulation.tree_trial import try_tree
@@ -143,15 +143,15 @@ def what_is_exported_in_a_scope_is_lost(patch):
 
 
 def a_loop_skips_its_first_item(patch):
-    honest = walk.Walk._loop
+    honest = looping.begin
 
-    def loop(self, task, frame):
+    def begin(self, task, frame):
         found = honest(self, task, frame)
         if frame.items and frame.index == 0 and len(frame.items) > 1:
             frame.index = 1
         return found
 
-    patch.setattr(walk.Walk, "_loop", loop)
+    patch.setattr(looping, "begin", begin)
 
 
 def a_switch_takes_its_last_case(patch):

@@ -25,8 +25,8 @@ from weft.ports.journal import Definition, NodeRun
 from weft.ports.outside import Http, HttpAnswer, HttpRequest, MailServer, OutsideError
 from weft.runtime.activities import Activities
 from weft.runtime.engine import Engine
+from weft.runtime.gathered import News
 from weft.runtime.line_keeper import LineKeeper
-from weft.runtime.turn import News
 
 T = TypeVar("T")
 LIVE_TABLES = ("message", "timer", "cell")

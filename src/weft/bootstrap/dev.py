@@ -60,12 +60,12 @@ from weft.runtime.engine import Engine
 from weft.runtime.explaining import Explanation
 from weft.runtime.feed import Feed
 from weft.runtime.flowing import FlowControl
+from weft.runtime.gathered import News
 from weft.runtime.hub import Hub
 from weft.runtime.refusals import ConflictError
 from weft.runtime.retention import Retention
 from weft.runtime.steering import PLAIN, How, Steering
 from weft.runtime.trigger_clock import TriggerClock
-from weft.runtime.turn import News
 from weft.runtime.warden import Warden
 
 

@@ -25,8 +25,8 @@ from weft.ports.workflows import Registry
 from weft.runtime.cancelling import cancel
 from weft.runtime.engine import Engine
 from weft.runtime.family import Family, Home
+from weft.runtime.gathered import News
 from weft.runtime.refusals import ConflictError
-from weft.runtime.turn import News
 
 
 class EngineHome:

@@ -19,7 +19,7 @@ from weft.bootstrap.dev import EmbeddedBackend
 from weft.bootstrap.embedded import Settings, open_engine
 from weft.nodes.catalogue import builtin
 from weft.runtime.cancelling import cancel
-from weft.runtime.turn import News
+from weft.runtime.gathered import News
 
 LOOK_S = 0.2
 """How often to look for news that another process has written."""

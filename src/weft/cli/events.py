@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from weft.errors import InputError
-from weft.runtime.turn import News
+from weft.runtime.gathered import News
 
 _encode = msgspec.json.Encoder().encode
 

@@ -13,7 +13,7 @@ from weft.cli.tree import plain_signs, sign
 from weft.cli.watch import State
 from weft.kernel.messages import CompletionMessage
 from weft.kernel.moment import from_iso
-from weft.runtime.turn import News
+from weft.runtime.gathered import News
 
 
 @dataclass(slots=True)

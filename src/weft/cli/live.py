@@ -20,7 +20,7 @@ from weft.bootstrap import configure_log, now_ms
 from weft.cli.fleet import Fleet
 from weft.cli.tree import Tree
 from weft.languages.graph.model import Document
-from weft.runtime.turn import News
+from weft.runtime.gathered import News
 
 _PAUSE_S = 0.1
 _SHARE = 20

@@ -8,7 +8,7 @@ from weft.cli.answers import say
 from weft.cli.durations import seconds
 from weft.kernel.lineage import describe
 from weft.kernel.messages import CompletionMessage
-from weft.runtime.turn import News
+from weft.runtime.gathered import News
 
 
 class Silent:

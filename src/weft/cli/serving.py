@@ -12,8 +12,8 @@ from typing import Protocol
 from weft.bootstrap import Settings, open_engine
 from weft.cli.events import EventLines
 from weft.runtime.engine import Engine
+from weft.runtime.gathered import News
 from weft.runtime.result import Result, result_of
-from weft.runtime.turn import News
 
 Begin = Callable[[Engine], Awaitable[Sequence[str]]]
 """Start or take up runs, and return their ids."""

@@ -10,7 +10,7 @@ from rich.text import Text
 from weft.cli.durations import seconds
 from weft.cli.watch import NodeWatch, State, Watch
 from weft.languages.graph.model import Document
-from weft.runtime.turn import News
+from weft.runtime.gathered import News
 
 _SIGNS: dict[State, tuple[str, str, str]] = {
     # unicode, plain, colour

@@ -31,12 +31,13 @@ from weft.runtime.alarms import Alarms
 from weft.runtime.asking import Asking
 from weft.runtime.beginning import first_tokens, inherit, recall, remember
 from weft.runtime.cells import AtomicCells
+from weft.runtime.gathered import News, Turn
 from weft.runtime.log_fields import fields_of
 from weft.runtime.looking import Looking
 from weft.runtime.reporting import cancelled, text_of
 from weft.runtime.run import Run
 from weft.runtime.steering import PLAIN, How
-from weft.runtime.turn import News, Turn, Turns
+from weft.runtime.turn import Turns
 
 TURN_TOKENS = 2_000
 """At most this many tokens share a commit."""
@@ -296,7 +297,7 @@ class Engine(Looking):
         for _ in range(QUANTUM * (1 + run.priority)):
             if run.ended or not run.ready or run.coordination.paused:
                 return
-            if self._free_slots <= 0 and self._needs_slot(run):
+            if self._free_slots <= 0 and self._turns.needs_slot(run):
                 run.queued = True
                 self._starved.append(run)
                 return
@@ -307,10 +308,6 @@ class Engine(Looking):
         before = len(self._turns.turn.activities)
         handle()
         self._free_slots -= len(self._turns.turn.activities) - before
-
-    def _needs_slot(self, run: Run) -> bool:
-        token = self._turns.peek(run)
-        return token is not None and run.program.outside(token)
 
     def _enqueue(self, run: Run) -> None:
         if run.ready and not run.queued and not run.coordination.paused:

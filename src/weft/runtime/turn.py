@@ -9,7 +9,6 @@ told after the commit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, assert_never
 
@@ -39,41 +38,22 @@ from weft.kernel.effects import (
 )
 from weft.kernel.messages import (
     CompletionMessage,
-    NodeStatusMessage,
     Token,
     encode_message,
     read_token,
 )
 from weft.kernel.outcome import Outcome
 from weft.kernel.program import Activity
-from weft.ports.events import Drafts, ended, numbered, started, turned
-from weft.ports.journal import Batch, Execution, Journal, Quarantined
+from weft.ports.events import ended, numbered, started, turned
+from weft.ports.journal import Execution, Journal, Quarantined
 from weft.ports.ledger import node_run_of
 from weft.runtime.asking import Asked
+from weft.runtime.gathered import Turn
 from weft.runtime.handling import Nothing, consider, perform, sound
 from weft.runtime.line_keeper import LineKeeper
 from weft.runtime.reading import Reader
 from weft.runtime.reporting import failed, running, status_of, text_of
 from weft.runtime.run import Run
-
-News = NodeStatusMessage | CompletionMessage
-
-
-@dataclass(slots=True)
-class Turn:
-    """What a turn has gathered: the batch, and what is to be done once it is committed."""
-
-    batch: Batch = field(default_factory=Batch)
-    news: list[News | None] = field(default_factory=list)
-    activities: list[tuple[Run, int, Token, Activity]] = field(default_factory=list)
-    lines: list[Log] = field(default_factory=list)
-    ended: list[tuple[Run, CompletionMessage]] = field(default_factory=list)
-    touched: dict[str, Run] = field(default_factory=dict)
-    progress: dict[str, int] = field(default_factory=dict)
-    events: Drafts = field(default_factory=Drafts)
-    handled: int = 0
-    waiters: list[str] = field(default_factory=list)
-    """What somebody waits for to be committed."""
 
 
 class Turns:
@@ -152,6 +132,11 @@ class Turns:
                 return None
             run.ready[0] = (seq, waiting)
         return waiting
+
+    def needs_slot(self, run: Run) -> bool:
+        """Return whether what a run does next touches the world."""
+        token = self.peek(run)
+        return token is not None and run.program.outside(token)
 
     def fire(self, run: Run, timer_id: str) -> None:
         """A timer is due: its token is sent and the timer is gone, in one commit."""

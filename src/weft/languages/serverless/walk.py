@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from weft.languages.serverless import calling, catching, consuming, extending, listening
+from weft.languages.serverless import calling, catching, consuming, extending, listening, looping
 from weft.languages.serverless.evaluating import Evaluator
 from weft.languages.serverless.faults import (
     Fault,
     FaultError,
     raised,
     read_fault,
-    standard,
     timed_out,
 )
 from weft.languages.serverless.model import (
@@ -193,7 +192,7 @@ class Walk(Evaluator):
             case Do():
                 return Action("enter", frame.given, self._first(task))
             case For():
-                return self._loop(task, frame)
+                return looping.begin(self, task, frame)
             case Function(arguments=arguments):
                 data = self.render(arguments, given, task.at, frame.given)
                 return Action("enter", data, self._first(task))
@@ -221,25 +220,6 @@ class Walk(Evaluator):
                 return consuming.begin(self, task, frame)
             case _:
                 return calling.call(self, task, given, self._limit(task, given))
-
-    def _loop(self, task: For, frame: Frame) -> Next:
-        given = self.given(task, frame, frame.given)
-        items = self.evaluate(task.items, given, task.at)
-        if not isinstance(items, list):
-            detail = f"for.in must be an array, but {task.items.text!r} is not"
-            raise FaultError(standard("expression", detail, task.at))
-        frame.items, frame.index = items, -1
-        return self._iterate(task, frame, frame.given)
-
-    def _iterate(self, task: For, frame: Frame, data: Any) -> Next:
-        frame.index += 1
-        go_on = task.condition_to_go_on
-        if frame.index < len(frame.items) and (
-            go_on is None or self.holds(go_on, self.given(task, frame, data), task.at)
-        ):
-            return Action("enter", data, self._first(task))
-        frame.items = None
-        return self.complete(data)
 
     def _choose(self, task: Switch, given: Given) -> str:
         for case in task.cases:
@@ -332,7 +312,7 @@ class Walk(Evaluator):
             case Root():
                 return self._finish(output)
             case For() as task:
-                return self._iterate(task, frame, output)
+                return looping.on(self, task, frame, output)
             case Listen() as task:
                 return listening.handled(self, task, output)
             case Consume() as task:
