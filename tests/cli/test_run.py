@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import signal
 import subprocess
+import sys
+import termios
+import time
 from pathlib import Path
 
 import msgspec
@@ -66,6 +71,23 @@ def test_large_values_are_whole_in_the_context(weft: Weft, document):
     result = weft("run", file, "--json").json
 
     assert list(range(20000)) == result["output"] == result["context"]["$big"]
+
+
+def test_a_result_is_whole_when_the_process_is_stopped_while_it_writes(document, here):
+    file = document("large.json", node("big", "transform", expression="[range(20000)]"))
+    command = [EXECUTABLE, "run", str(file), "--json"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+        waiting = bytearray(4)
+        while int.from_bytes(waiting, sys.byteorder) < 1 << 16:  # until the pipe is full
+            time.sleep(0.01)
+            fcntl.ioctl(process.stdout, termios.FIONREAD, waiting)
+        process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGCONT)
+        out = process.stdout.read()
+
+    assert list(range(20000)) == json.loads(out)["output"]
 
 
 def test_a_failure_names_the_node_its_place_and_what_to_do_next(weft: Weft, document):

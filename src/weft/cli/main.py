@@ -17,6 +17,7 @@ Results go to standard output, everything else to standard error.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -85,6 +86,7 @@ weft = click.version_option(__version__, message="weft %(version)s")(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    _write_all()
     code = _run(sys.argv[1:] if arguments is None else arguments)
     try:
         sys.stdout.flush()
@@ -115,6 +117,22 @@ def _run(arguments: Sequence[str]) -> int:
     except Exception as problem:
         return _bug(problem)
     return code if isinstance(code, int) else 0
+
+
+def _write_all() -> None:
+    """Let what is printed be written whole, also where Python is told not to buffer.
+
+    A pipe may take only a part of a large write, when a signal comes in between; without a buffer
+    nobody writes the rest.
+    """
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw),
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            line_buffering=True,
+        )
 
 
 def _gone() -> int:
