@@ -127,7 +127,7 @@ async def test_the_example_of_grpc_gives_what_its_head_says(here, monkeypatch):
 
 GROUPS = (
     *("http", "oauth2", "openapi", "container", "listen", "asyncapi", "grpc", "mcp"),
-    *("script", "shell", "subflow", "catalog", "extension"),
+    *("script", "shell", "subflow", "catalog", "extension", "schedule"),
 )
 
 

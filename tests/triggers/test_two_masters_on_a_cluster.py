@@ -106,12 +106,12 @@ async def test_each_time_makes_one_run_that_does_its_work_once(
         try:
             killed = await _live(cluster, time, begin + HOUR, dice)
             runs = await _all_ended(cluster, backend, time)
+            told = await _all_told(backend, runs)
         finally:
             for task in tasks:
                 task.cancel()
             ends = await asyncio.gather(*tasks, return_exceptions=True)
             await worker.drain(5)
-        told = [one for run in runs for one in await _told(backend, run)]
 
     expected = {
         (name, to_iso(one))
@@ -182,6 +182,16 @@ async def _all_ended(cluster, backend, time):
         if asyncio.get_running_loop().time() > until_s:
             pytest.fail(f"{len(going)} runs go on: {await cluster.explain(going[0])}")
         await asyncio.sleep(0.02)
+
+
+async def _all_told(backend, runs):
+    """Return what all runs say, once the last of them has: statuses may be later than an end."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            told = [one for run in runs for one in await _told(backend, run)]
+            if len(told) >= len(runs):
+                return told
+            await asyncio.sleep(0.1)
 
 
 async def _told(backend, run):

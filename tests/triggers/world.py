@@ -13,6 +13,8 @@ from weft.adapters.embedded.registry import SqliteRegistry
 from weft.adapters.embedded.tables import SqliteTables
 from weft.adapters.embedded.threaded import Threaded
 from weft.adapters.embedded.triggers import SqliteTriggers
+from weft.adapters.host.keys import KeyRing
+from weft.adapters.host.sealer import HostSealer
 from weft.adapters.postgres.archive import PostgresArchive
 from weft.adapters.postgres.opening import open_store
 from weft.adapters.postgres.registry import PostgresRegistry
@@ -120,6 +122,7 @@ class World:
         self.registry = registry
         self.archive = archive
         self.gatherings = TableGatherings(tables)
+        self.sealer = HostSealer(KeyRing({}, None), makes_key=False)
         self.schedules = {}
         self.started = {}
         self.attempts = 0

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from weft.api.problems import Place
+from weft.ports.events import EventType
 
 T = TypeVar("T")
 
@@ -269,16 +270,7 @@ class EventView(BaseModel):
     """One thing that happened in a run. `seq` counts from 1, without gaps."""
 
     seq: int
-    type: Literal[
-        "run.started",
-        "node.running",
-        "node.waiting",
-        "node.progress",
-        "node.succeeded",
-        "node.failed",
-        "node.items",
-        "run.ended",
-    ]
+    type: EventType
     at: str
     node_id: str | None = None
     item: str | None = None

@@ -21,6 +21,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -125,14 +126,11 @@ def _write_all() -> None:
     A pipe may take only a part of a large write, when a signal comes in between; without a buffer
     nobody writes the rest.
     """
-    raw = getattr(sys.stdout, "buffer", None)
-    if isinstance(raw, io.RawIOBase):
-        sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw),
-            encoding=sys.stdout.encoding,
-            errors=sys.stdout.errors,
-            line_buffering=True,
-        )
+    out: Any = sys.stdout
+    raw: object = getattr(out, "buffer", None)
+    if out is sys.__stdout__ and isinstance(raw, io.RawIOBase):
+        whole = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(whole, out.encoding, out.errors, line_buffering=True)
 
 
 def _gone() -> int:

@@ -12,6 +12,8 @@ from weft.cli import options
 from weft.cli.options import examples, option
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+_FUNCTION = "functions/*/*/function.yaml"
+"""Where a catalog has its functions: tasks, which the documents that call them are checked with."""
 
 
 @click.command(
@@ -21,7 +23,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 @options.as_json
 @option("--strict", is_flag=True, help="Take warnings for errors.")
 def validate(paths: tuple[Path, ...], as_json: bool, strict: bool) -> int:
-    """Check documents; for a directory every .yaml, .yml and .json in it.
+    """Check documents; for a directory every .yaml, .yml and .json in it but catalogs' functions.
 
     Each problem is a line FILE:LINE:COLUMN: SEVERITY: MESSAGE [CODE], with a hint below it. The
     exit code is 3 when a document cannot run.
@@ -60,10 +62,11 @@ def _documents(paths: Sequence[Path]) -> list[Path]:
 
 
 def _inside(directory: Path) -> Iterator[Path]:
-    """Yield the documents in a directory, sorted; hidden files and directories are left out."""
+    """Yield the documents in a directory, sorted; what is hidden, and catalogs, are left out."""
     for file in sorted(directory.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(directory).parts)
-        if not hidden and file.suffix.lower() in _SUFFIXES and file.is_file():
+        other = hidden or file.match(_FUNCTION)
+        if not other and file.suffix.lower() in _SUFFIXES and file.is_file():
             yield file
 
 
