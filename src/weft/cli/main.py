@@ -21,7 +21,6 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -126,9 +125,9 @@ def _write_all() -> None:
     A pipe may take only a part of a large write, when a signal comes in between; without a buffer
     nobody writes the rest.
     """
-    out: Any = sys.stdout
-    raw: object = getattr(out, "buffer", None)
-    if out is sys.__stdout__ and isinstance(raw, io.RawIOBase):
+    out = sys.stdout
+    ours, raw = out is sys.__stdout__, getattr(out, "buffer", None)
+    if ours and isinstance(raw, io.RawIOBase):
         whole = io.BufferedWriter(raw)
         sys.stdout = io.TextIOWrapper(whole, out.encoding, out.errors, line_buffering=True)
 
