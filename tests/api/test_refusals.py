@@ -17,6 +17,8 @@ BAD = [
     ("GET", "/workflows/none/versions/0", None, 422, "INVALID_REQUEST"),
     ("GET", "/workflows?limit=0", None, 422, "INVALID_REQUEST"),
     ("GET", "/workflows?limit=x", None, 422, "INVALID_REQUEST"),
+    ("GET", "/workflows?q=a%00b", None, 422, "INVALID_REQUEST"),
+    ("GET", "/runs/a%00b", None, 422, "INVALID_REQUEST"),
     ("GET", "/workflows?cursor=nonsense", None, 422, "BAD_CURSOR"),
     ("GET", "/runs?cursor=WyJhIl0", None, 422, "BAD_CURSOR"),
     ("GET", "/runs?status=stuck", None, 422, "INVALID_REQUEST"),

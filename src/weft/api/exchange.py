@@ -35,7 +35,7 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route that reads JSON strictly, and takes nothing but JSON."""
+    """A route that reads JSON strictly, takes nothing but JSON, and no NUL in what it is asked."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler with our way of reading in front."""
@@ -43,6 +43,7 @@ class StrictRoute(APIRoute):
         takes_body = self.body_field is not None
 
         async def handle(request: Request) -> Response:
+            _check_parameters(request)
             strict = StrictRequest(request.scope, request.receive)
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if takes_body and kind != "application/json" and await strict.body():
@@ -54,6 +55,15 @@ class StrictRoute(APIRoute):
             return await inner(strict)
 
         return handle
+
+
+def _check_parameters(request: Request) -> None:
+    """Refuse the character that one of the stores could not be asked about."""
+    for name, value in (*request.path_params.items(), *request.query_params.multi_items()):
+        if "\0" in str(value):
+            place = Place(message="it holds the character NUL", parameter=name)
+            text = f"{name}: leave out the character NUL (%00)"
+            raise RefusedError(422, "INVALID_REQUEST", text, errors=[place])
 
 
 def _malformed(why: str) -> RefusedError:
