@@ -115,6 +115,21 @@ def _create(db: sqlite3.Connection) -> None:
     db.executescript(f"BEGIN; {schema} {stamp} COMMIT;")
 
 
+_ADDED = {
+    "firing_active": "triggers.sql",
+    "audit": "access.sql",
+    "run_control": "control.sql",
+    "flow_run": "flow.sql",
+    "run_link": "signals.sql",
+    "node_log": "streams.sql",
+    "listener": "listeners.sql",
+    "gathered_event": "gatherings.sql",
+    "outlet": "outlets.sql",
+    "run_origin": "origins.sql",
+}
+"""What later releases added: by something that it has, the script that makes it."""
+
+
 def _extend(db: sqlite3.Connection) -> None:
     """Bring a file of an earlier release up to date; what is added does not disturb that one."""
     tables = dict(db.execute("SELECT name, sql FROM sqlite_master"))
@@ -122,26 +137,9 @@ def _extend(db: sqlite3.Connection) -> None:
         _apply(db, "cancelled.sql")
     if "execution_workflow" not in tables or "cancelled" not in tables["execution"]:
         _apply(db, "master.sql")
-    if "firing_active" not in tables:
-        _apply(db, "triggers.sql")
-    if "audit" not in tables:
-        _apply(db, "access.sql")
-    if "run_control" not in tables:
-        _apply(db, "control.sql")
-    if "flow_run" not in tables:
-        _apply(db, "flow.sql")
-    if "run_link" not in tables:
-        _apply(db, "signals.sql")
-    if "node_log" not in tables:
-        _apply(db, "streams.sql")
-    if "listener" not in tables:
-        _apply(db, "listeners.sql")
-    if "gathered_event" not in tables:
-        _apply(db, "gatherings.sql")
-    if "outlet" not in tables:
-        _apply(db, "outlets.sql")
-    if "run_origin" not in tables:
-        _apply(db, "origins.sql")
+    for name, script in _ADDED.items():
+        if name not in tables:
+            _apply(db, script)
 
 
 def _apply(db: sqlite3.Connection, name: str) -> None:
