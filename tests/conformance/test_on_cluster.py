@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import pytest
 
 from conformance import lifecycle, stand_ins, timetable  # noqa: F401  (their sentences)
 from conformance.scenarios import Scenario, play, scenarios
@@ -113,6 +114,7 @@ class ClusterLab:
         await until(heard)
 
 
+@pytest.mark.timeout(900)
 async def test_every_scenario_that_fits_passes_on_the_cluster(
     rabbitmq_url, redis_url, postgres_url, tmp_path
 ):
