@@ -179,7 +179,11 @@ def _covered(package: Path, words: set[str]) -> bool:
 def test_the_project_speaks_of_itself_alone():
     findings = []
     scripts = (ROOT / "weft", ROOT / ".ci" / "run", *SOURCE.rglob("*.sql"))
-    examples = (path for path in (ROOT / "examples").rglob("*") if path.is_file())
+    examples = [
+        path
+        for path in (ROOT / "examples").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
     for path in (*MODULES, *TESTS, *PAGES, *scripts, *examples):
         allowed = FOREIGN_ALLOWED.get(named(path), set())
         for number, line in enumerate(path.read_text().splitlines(), 1):

@@ -13,6 +13,7 @@ from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 
 from serverless.lab import TreeLab, error_in, output_of
+from services.fixtures import needed
 from support.harness import Ended
 from weft.errors import DefinitionError
 from weft.kernel.messages import NodeStatusMessage
@@ -198,6 +199,11 @@ async def _(stage: Stage, method: str, url: str) -> None:
 @step("running (shell|script|container|mcp) is allowed")
 async def _(stage: Stage, kind: Any) -> None:
     stage.lab.allowed.add(kind)
+
+
+@step("Node.js is installed")
+async def _(stage: Stage) -> None:
+    needed("nodejs", "node")
 
 
 @step("a container engine that prints its arguments")

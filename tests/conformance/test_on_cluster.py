@@ -135,6 +135,8 @@ async def test_every_scenario_that_fits_passes_on_the_cluster(
             stage = ClusterLab(lab, services, SimpleNamespace(now=0), [], set(), own.install)
             try:
                 await play(scenario, stage)
+            except pytest.skip.Exception:
+                continue  # what is missing is said where it runs embedded
             except (AssertionError, IndexError) as problem:
                 failed.append(f"{scenario.feature}: {scenario.name}: {problem}")
 

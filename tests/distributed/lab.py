@@ -23,7 +23,7 @@ from weft.languages.graph.program import GraphProgram, compile_graph
 from weft.ports.journal import NodeRun
 from weft.ports.outside import Log
 from weft.runtime.master import Master
-from weft.runtime.queues import STATUS
+from weft.runtime.queues import COMPLETION, STATUS
 
 FORMAT = FORMAT_KEY.encode()
 PATIENCE_S = 60
@@ -216,7 +216,8 @@ async def laboratory(
         assert await lab.tidy(), await lab.keys()
     # Only now is nothing in anybody's hands: what was not acknowledged is back in its queue. News
     # that the master was about to write is for the next master.
-    assert {} == {name: count for name, count in held(rabbitmq).items() if name != STATUS}
+    news = (STATUS, COMPLETION)
+    assert {} == {name: count for name, count in held(rabbitmq).items() if name not in news}
     # Two workers on copies of one message may both tell the end, but never two different ends.
     completions = {msgspec.json.encode(one) for one in lab.folded.completions}
     told = [msgspec.json.decode(one)["execution_id"] for one in completions]

@@ -17,6 +17,7 @@ end of the run says so.
 import fcntl
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -26,7 +27,7 @@ from typing import Any, NoReturn, TypeVar
 import pytest
 
 from services import postgres, rabbitmq, redis
-from services.process import Kept, MissingError
+from services.process import Kept, MissingError, install
 from services.rabbitmq import RabbitServer
 
 T = TypeVar("T")
@@ -110,6 +111,15 @@ def _own(start: Callable[[], tuple[T, Kept]], request: pytest.FixtureRequest) ->
             return start()
     except MissingError as missing:
         _without(missing)
+
+
+def needed(package: str, program: str) -> None:
+    """Have a program that a test starts, installed if that is allowed; else skip, or fail in CI."""
+    if shutil.which(program) is None:
+        try:
+            install(package)
+        except MissingError as missing:
+            _without(missing)
 
 
 def _aloud(request: pytest.FixtureRequest) -> AbstractContextManager[None]:

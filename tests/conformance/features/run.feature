@@ -139,8 +139,24 @@ Feature: run
     Examples:
       | language   | code                                           |
       | python     | import sys; print('-'.join(sys.argv[1:]))      |
-      | js         | console.log(process.argv.slice(2).join('-'))   |
-      | javascript | console.log(process.argv.slice(2).join('-'))   |
+
+  Scenario Outline: scripts in JavaScript
+    Given running script is allowed
+    And Node.js is installed
+    And a workflow with tasks:
+      """
+      - say: {run: {script: {language: <language>, code: "console.log(process.argv.slice(2).join('-'))", arguments: [1, two]}}}
+      """
+    When the workflow is executed
+    Then the workflow should complete with output:
+      """
+      "1-two\n"
+      """
+
+    Examples:
+      | language   |
+      | js         |
+      | javascript |
 
   Scenario Outline: a script from elsewhere
     Given running script is allowed
