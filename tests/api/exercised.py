@@ -90,12 +90,14 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
-    """Find what a run of the whole folder left out."""
+    """Fail a run of the whole folder that left an operation out."""
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["exercised"] = sorted(_seen)
     elif session.exitstatus == pytest.ExitCode.OK and whole(config):
         _missing[:] = lacking(_seen)
+        if _missing:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -203,6 +203,15 @@ def test_who_waits_when_the_engine_is_closed_is_told(tmp_path):
     assert "the engine was closed meanwhile" == told[-1]
 
 
+def test_who_comes_after_the_engine_was_closed_is_told(tmp_path):
+    with Engine.embedded(tmp_path / "weft.db") as engine:
+        events = iter(engine.start(waiting()).events())
+        assert "run.started" == next(events).type
+
+    with pytest.raises(UnreachableError, match="the engine was closed meanwhile"):
+        next(events)
+
+
 async def test_a_token_is_sent(backend):
     async with serving(backend, Access.of("127.0.0.1", "a-secret-of-16-or-more")) as service:
         async with AsyncEngine.connect(service.url, "a-secret-of-16-or-more") as engine:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from weft.api.client.failures import UnreachableError
 
 T = TypeVar("T")
+CLOSED = "the engine was closed meanwhile"
 
 
 class Portal:
@@ -19,6 +20,8 @@ class Portal:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._quiet = False
+        self._door = threading.Lock()
+        """Whoever comes is let in before `quiet`, and told by it, or is turned away after it."""
         self._working: set[Future[Any]] = set()
         self._thread = threading.Thread(target=self._run, name="weft-client", daemon=True)
         self._thread.start()
@@ -29,13 +32,17 @@ class Portal:
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what a coroutine comes to; whoever is interrupted cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        self._working.add(future)
+        with self._door:
+            if self._quiet:
+                work.close()
+                raise UnreachableError(CLOSED)
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._working.add(future)
         future.add_done_callback(self._working.discard)
         try:
             return future.result()
         except CancelledError:
-            raise UnreachableError("the engine was closed meanwhile") from None
+            raise UnreachableError(CLOSED) from None
         except BaseException:
             future.cancel()
             raise
@@ -54,15 +61,18 @@ class Portal:
                 self.call(_closed(close))
 
     def quiet(self) -> None:
-        """Cancel everything that is under way: whoever waits for it is told."""
-        self._quiet = True
+        """Cancel everything that is under way: whoever waits for it is told, and let nobody in."""
+        with self._door:
+            self._quiet = True
         for one in tuple(self._working):
             one.cancel()
 
-    def close(self) -> None:
-        """End the loop and its thread."""
+    def close(self, last: Coroutine[Any, Any, None] | None = None) -> None:
+        """End the loop and its thread, after the last thing that is to be done there."""
         if not self._thread.is_alive():
             return
+        if last is not None:
+            asyncio.run_coroutine_threadsafe(last, self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())

@@ -75,8 +75,7 @@ class Engine:
         """Disconnect, or stop the engine at a commit."""
         if self._portal is not None:
             self._portal.quiet()
-            self._portal.call(self._inner.close())
-            self._portal.close()
+            self._portal.close(self._inner.close())
             self._portal = None
 
     def __enter__(self) -> Self:
