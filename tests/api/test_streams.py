@@ -78,7 +78,9 @@ async def test_pages_lead_to_the_end(service):
         found += page["items"]
         after, more = page["last_place"], page["more"]
 
-    assert [one["seq"] for one in wanted] == [one["seq"] for one in found]
+    # On a cluster the last statuses may come after the end, and between the two looks.
+    assert [one["seq"] for one in wanted] == [one["seq"] for one in found[: len(wanted)]]
+    assert list(range(1, len(found) + 1)) == [one["seq"] for one in found]
 
 
 async def test_who_begins_now_hears_only_what_comes(backend):
