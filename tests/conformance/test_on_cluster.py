@@ -61,7 +61,7 @@ def _whole(scenario: Scenario) -> str:
 class JumpingTime:
     """The clock of all processes: it stands still, and jumps when all of them are idle."""
 
-    QUIET = 5
+    QUIET = 20
     """How often in a row there must be nothing to do."""
 
     def __init__(self) -> None:
