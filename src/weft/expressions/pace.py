@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -113,11 +113,21 @@ def current() -> Pace | None:
     return _pace.get()
 
 
-@contextmanager
-def hurried(pace: Pace | None) -> Iterator[None]:
+class _Hurry:
+    """What `hurried` returns. Every token passes here, and a generator would cost it more."""
+
+    __slots__ = ("_before", "_wanted")
+
+    def __init__(self, wanted: Pace | None) -> None:
+        self._wanted = wanted
+
+    def __enter__(self) -> None:
+        self._before = _pace.set(self._wanted)
+
+    def __exit__(self, *_: object) -> None:
+        _pace.reset(self._before)
+
+
+def hurried(pace: Pace | None) -> AbstractContextManager[None]:
     """Evaluate at this pace inside; Lengthy may come out. None: nobody waits."""
-    before = _pace.set(pace)
-    try:
-        yield
-    finally:
-        _pace.reset(before)
+    return _Hurry(pace)
