@@ -1,6 +1,4 @@
-"""Statuses travel together, ahead of what follows from them, and until the broker has them."""
-
-import asyncio
+"""Statuses travel together, and are sent until the broker has them."""
 
 from support.ledger import status
 from weft.kernel.messages import decode_statuses
@@ -15,12 +13,9 @@ class Broker:
     def __init__(self, refusals=0):
         self.refusals = refusals
         self.taken = []
-        self.confirm = asyncio.Event()
-        self.confirm.set()
 
     async def publish(self, queue, body, *, priority=0):
         self.taken.append([one.token_id for one in decode_statuses(body)])
-        await self.confirm.wait()
         if self.refusals:
             self.refusals -= 1
             raise BusError("no")
@@ -36,18 +31,6 @@ async def test_what_is_reported_together_travels_together():
     assert 1 == len({id(one) for one in batches})
 
 
-async def test_statuses_are_on_the_wire_before_they_are_confirmed():
-    broker = Broker()
-    broker.confirm.clear()
-    batch = Outbox(broker).report(status("a"))
-    await batch.begun
-
-    assert [["a"]] == broker.taken
-    assert not batch.done.done()
-    broker.confirm.set()
-    await batch.done
-
-
 async def test_a_status_that_is_not_taken_is_sent_until_it_is(monkeypatch):
     monkeypatch.setattr(outbox, "AGAIN_S", 0)
     broker = Broker(refusals=3)
@@ -60,6 +43,6 @@ async def test_a_full_batch_does_not_wait():
     broker = Broker()
     box = Outbox(broker)
     *_, batch = [box.report(status(f"{number}")) for number in range(outbox.MOST)]
-    await batch.begun
+    await batch.done
 
     assert [outbox.MOST] == [len(one) for one in broker.taken]

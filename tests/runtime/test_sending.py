@@ -96,15 +96,9 @@ async def test_a_message_that_was_never_begun_is_forgotten():
     assert [] == left
 
 
-async def test_a_token_is_sent_after_the_statuses_and_not_after_their_confirm():
+async def test_a_status_is_heard_when_its_confirm_has_come():
     sending, told = Sending(), batch()
     sending.tell(told)
-    waiting = asyncio.create_task(sending.begun())
-    await settle()
-    assert not waiting.done()
-    told.begun.set_result(None)
-    await waiting
-
     heard = asyncio.create_task(sending.heard())
     await settle()
     assert not heard.done()

@@ -1,8 +1,8 @@
 """Statuses on their way out: what is reported at the same time travels in one message.
 
 A message of the status queue is one NodeStatusMessage, or a JSON array of them. A status that the
-broker did not take is sent again until it does, as long as this process lives: its visit may be
-settled by then, and nobody else would tell what it came to.
+broker did not take is sent again until it does: nothing that follows from a visit is sent before
+that (see `performing`), and whoever repeats the visit tells its status again.
 """
 
 from __future__ import annotations
@@ -23,17 +23,14 @@ _encoder = msgspec.json.Encoder()
 
 
 class Batch:
-    """Statuses that travel together, whether they are sent, and whether the broker has them."""
+    """Statuses that travel together, and whether the broker has them."""
 
-    __slots__ = ("begun", "done", "statuses", "timer")
+    __slots__ = ("done", "statuses", "timer")
 
     def __init__(self, timer: asyncio.TimerHandle) -> None:
-        loop = asyncio.get_running_loop()
         self.timer = timer
         self.statuses: list[NodeStatusMessage] = []
-        self.begun: asyncio.Future[None] = loop.create_future()
-        """Done when they are on the wire: what is published from then on comes after them."""
-        self.done: asyncio.Future[None] = loop.create_future()
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.done.add_done_callback(_noticed)
 
 
@@ -48,7 +45,7 @@ class Outbox:
     def report(self, status: NodeStatusMessage) -> Batch:
         """Send a status with others, and return what it travels in.
 
-        Others wait for the same futures: whoever may be cancelled must shield them.
+        Others wait for the same future: whoever may be cancelled must shield it.
         """
         batch = self._filling
         if batch is None:
@@ -72,12 +69,8 @@ class Outbox:
         try:
             body = _encoder.encode(statuses if len(statuses) > 1 else statuses[0])
             while True:
-                publishing = asyncio.ensure_future(self._bus.publish(STATUS, body))
-                await asyncio.sleep(0)  # now it is on the wire, or waits for a connection
-                if not batch.begun.done():
-                    batch.begun.set_result(None)
                 try:
-                    await publishing
+                    await self._bus.publish(STATUS, body)
                     break
                 except BusError:
                     await asyncio.sleep(AGAIN_S)
@@ -85,9 +78,6 @@ class Outbox:
             batch.done.set_exception(problem)
         else:
             batch.done.set_result(None)
-        finally:
-            if not batch.begun.done():
-                batch.begun.set_result(None)
 
 
 def _noticed(done: asyncio.Future[None]) -> None:

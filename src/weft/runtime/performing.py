@@ -46,9 +46,10 @@ _LAST = (DiscardSplit, DiscardMerge, Complete, Forget)
 
 
 _AIDS = (Report, Store, Log, Load, Items)
-"""What may be done before a report is told. Nothing else: once the next token is sent or a scope is
-left, a repetition takes the visit for settled and would not tell what it came to. A token follows
-the report on the same wire, so it need only be sent after it; the coordinator is another place."""
+"""What may be done before a report is confirmed. Nothing else: once the next token is sent or a
+scope is left, a repetition takes the visit for settled and would not tell what it came to. That a
+report is on the wire before the token is not enough: a broker that dies may have kept one of two
+messages, in whichever order they came."""
 
 
 class Performer:
@@ -82,8 +83,6 @@ class Performer:
                 pace = pace if isinstance(effect, READING) else None
                 if isinstance(effect, _LAST):
                     await sending.confirmed()
-                elif isinstance(effect, Publish):
-                    await sending.begun()
                 elif not isinstance(effect, _AIDS):
                     await sending.heard()
                 sending.go_on()

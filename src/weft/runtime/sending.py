@@ -12,13 +12,12 @@ from weft.runtime.outbox import Batch
 class Sending:
     """Publishes and statuses on their way, until all of them are confirmed."""
 
-    __slots__ = ("_begun", "_next", "_tasks", "_told")
+    __slots__ = ("_next", "_tasks", "_told")
 
     def __init__(self) -> None:
         self._next: Coroutine[Any, Any, None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._told: list[Batch] = []
-        self._begun = 0
 
     def publish(self, publishing: Coroutine[Any, Any, None]) -> None:
         """Send a message, at the latest when `go_on` is called."""
@@ -30,17 +29,9 @@ class Sending:
         if not self._told or self._told[-1] is not told:
             self._told.append(told)
 
-    async def begun(self) -> None:
-        """Return when every status is on the wire, so that what is sent now comes after it."""
-        while self._begun < len(self._told):
-            batch = self._told[self._begun]
-            self._begun += 1
-            if not batch.begun.done():
-                await asyncio.shield(batch.begun)
-
     async def heard(self) -> None:
         """Return when the broker has every status."""
-        told, self._told, self._begun = self._told, [], 0
+        told, self._told = self._told, []
         for batch in told:
             if batch.done.done():
                 batch.done.result()
