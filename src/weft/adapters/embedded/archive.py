@@ -102,11 +102,15 @@ class SqliteArchive:
 
     async def run(self, execution_id: str) -> Execution | None:
         """Return one run."""
-        found = await self._file.do(lambda db: SqliteReader(db).execution(execution_id))
+        found = await self._begun(execution_id)
         if found is not None:
             return found
         rows = await self._rows("SELECT * FROM parked_run WHERE execution_id = ?", execution_id)
-        return _listed(rows[0]) if rows else None
+        # It may have begun between the two looks.
+        return _listed(rows[0]) if rows else await self._begun(execution_id)
+
+    async def _begun(self, execution_id: str) -> Execution | None:
+        return await self._file.do(lambda db: SqliteReader(db).execution(execution_id))
 
     async def runs(self, query: RunQuery) -> list[Execution]:
         """Return a page of runs, newest first."""
@@ -120,8 +124,9 @@ class SqliteArchive:
             query.trigger_id,
             query.limit,
         )
-        rows = await self._rows(_RUNS, *values) + await self._rows(_PARKED_RUNS, *values)
-        return newest([_listed(row) for row in rows], query.limit)
+        parked = await self._rows(_PARKED_RUNS, *values)  # first: what then begins is in both
+        begun = await self._rows(_RUNS, *values)
+        return newest(map(_listed, parked), map(_listed, begun), query.limit)
 
     async def definition(self, ref: str) -> Definition | None:
         """Return a definition by its content address."""

@@ -113,6 +113,8 @@ class PostgresArchive(Pooled):
             row = await db.fetchrow(statements.EXECUTION, execution_id)
             if row is None:
                 row = await db.fetchrow(_PARKED_RUN, execution_id)
+            if row is None:  # it may have begun between the two looks
+                row = await db.fetchrow(statements.EXECUTION, execution_id)
         return read_execution(row) if row else None
 
     async def runs(self, query: RunQuery) -> list[Execution]:
@@ -128,8 +130,9 @@ class PostgresArchive(Pooled):
             query.limit,
         )
         async with self.connection() as db:
-            rows = [*await db.fetch(_RUNS, *values), *await db.fetch(_PARKED_RUNS, *values)]
-        return newest(map(read_execution, rows), query.limit)
+            parked = await db.fetch(_PARKED_RUNS, *values)  # first: what then begins is in both
+            begun = await db.fetch(_RUNS, *values)
+        return newest(map(read_execution, parked), map(read_execution, begun), query.limit)
 
     async def definition(self, ref: str) -> Definition | None:
         """Return a definition by its content address."""
