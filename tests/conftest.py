@@ -5,4 +5,4 @@ from hypothesis import settings
 settings.register_profile("weft", deadline=None)
 settings.load_profile("weft")
 
-pytest_plugins = ["services.fixtures", "api.exercised"]
+pytest_plugins = ["services.fixtures", "api.exercised", "support.standstill"]

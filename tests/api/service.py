@@ -20,7 +20,7 @@ from weft.bootstrap.distributed import ClusterSettings, open_cluster
 from weft.bootstrap.master import guard_runs, open_cluster_backend
 from weft.runtime.backend import Backend
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 API = "/api/v1"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from api.documents import chain, waiting
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 def weft(*words, cwd, **environment):

@@ -19,7 +19,7 @@ import pytest
 from weft.cli.main import main
 
 EXECUTABLE = Path(sys.executable).with_name("weft")
-PATIENCE_S = 60
+PATIENCE_S = 120
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -187,7 +187,7 @@ def test_an_interrupted_run_says_how_to_go_on(document, here: Path, number, code
     with (here / "events").open() as events:
         assert "waiting" in next(line for line in events if "waiting" in line)
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
 
     assert (code, "") == (process.returncode, out)
     assert "Continue with: weft resume slow\n" in err

@@ -312,7 +312,7 @@ def test_on_a_terminal_the_run_is_drawn_and_the_output_stays_clean(document, her
     seen = b""
     while chunk := _read(terminal):
         seen += chunk
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     os.close(terminal)
 
     assert (0, b"{}\n") == (process.returncode, out)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WEFT = Path(sys.executable).with_name("weft")
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 LOOK_S = 0.002
 
 

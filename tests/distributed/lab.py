@@ -26,7 +26,7 @@ from weft.runtime.master import Master
 from weft.runtime.queues import COMPLETION, STATUS
 
 FORMAT = FORMAT_KEY.encode()
-PATIENCE_S = 60
+PATIENCE_S = 120
 LOOK_S = 0.01
 
 

@@ -27,13 +27,13 @@ async def test_no_more_than_prefetch_are_out_at_once(bus):
         assert not fourth.done()
 
         await held[0].ack()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert b"3" == (await fourth).body
 
 
 async def test_what_is_given_back_is_delivered_again(bus):
     await fill(bus, 1)
-    async with asyncio.timeout(5), aclosing(bus.consume(QUEUE, prefetch=1)) as deliveries:
+    async with asyncio.timeout(60), aclosing(bus.consume(QUEUE, prefetch=1)) as deliveries:
         first = await anext(deliveries)
         await first.give_back()
         again = await anext(deliveries)
@@ -43,7 +43,7 @@ async def test_what_is_given_back_is_delivered_again(bus):
 
 async def test_settling_twice_has_no_effect(bus):
     await fill(bus, 2)
-    async with asyncio.timeout(5), aclosing(bus.consume(QUEUE, prefetch=1)) as deliveries:
+    async with asyncio.timeout(60), aclosing(bus.consume(QUEUE, prefetch=1)) as deliveries:
         first = await anext(deliveries)
         await first.ack()
         await first.ack()
@@ -63,7 +63,7 @@ async def test_acknowledging_out_of_order_acknowledges_just_these(bus, rabbitmq_
 
     again = RabbitBus(rabbitmq_url)
     await again.open()
-    async with asyncio.timeout(10), aclosing(again.consume(QUEUE, prefetch=8)) as deliveries:
+    async with asyncio.timeout(60), aclosing(again.consume(QUEUE, prefetch=8)) as deliveries:
         left = {(await anext(deliveries)).body for _ in range(4)}
         more = asyncio.ensure_future(anext(deliveries))
         await again.publish(QUEUE, b"last")
@@ -76,7 +76,7 @@ async def test_acknowledging_out_of_order_acknowledges_just_these(bus, rabbitmq_
 async def test_leaving_the_iteration_gives_back_only_what_was_not_handed_out(bus):
     await fill(bus, 3)
     deliveries = bus.consume(QUEUE, prefetch=3)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         mine = await anext(deliveries)
         await deliveries.aclose()
         async with aclosing(bus.consume(QUEUE, prefetch=3)) as others:
@@ -101,7 +101,7 @@ async def test_iteration_ends_when_the_bus_is_closed(rabbitmq_url):
 
     first = asyncio.Event()
     reader = asyncio.create_task(read())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await first.wait()
         await bus.close()
         await reader
@@ -122,7 +122,7 @@ async def test_a_consumer_that_the_broker_cancels_consumes_again(
     block the event loop, so the cancellation is read after both.
     """
     host = rabbitmq_url.rpartition("/")[2]
-    async with asyncio.timeout(10), aclosing(bus.consume(QUEUE, prefetch=1)) as deliveries:
+    async with asyncio.timeout(60), aclosing(bus.consume(QUEUE, prefetch=1)) as deliveries:
         await fill(bus, 1)
         await (await anext(deliveries)).ack()
         rabbitmq_server.call("DELETE", f"/queues/{host}/{QUEUE}")
@@ -142,7 +142,7 @@ async def test_a_queue_that_is_deleted_under_its_consumer_is_an_error(
     rabbitmq_server.call("DELETE", f"/queues/{host}/{QUEUE}")
 
     with pytest.raises(BusError, match="declare the topology"):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await anext(deliveries)
 
 
@@ -151,7 +151,7 @@ async def test_quorum_queues_carry_messages_too(rabbitmq_url):
     await bus.open()
     await bus.declare()
     await fill(bus, 3)
-    async with asyncio.timeout(10), aclosing(bus.consume(QUEUE, prefetch=3)) as deliveries:
+    async with asyncio.timeout(60), aclosing(bus.consume(QUEUE, prefetch=3)) as deliveries:
         bodies = [(await anext(deliveries)).body for _ in range(3)]
     await bus.close()
 

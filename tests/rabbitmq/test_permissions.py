@@ -47,7 +47,7 @@ async def test_a_user_who_may_not_make_queues_uses_those_that_are_there(bus, use
     await one.open()
     await one.declare()
     await one.publish(QUEUE, b"1")
-    async with asyncio.timeout(10), aclosing(one.consume(QUEUE, prefetch=1)) as deliveries:
+    async with asyncio.timeout(60), aclosing(one.consume(QUEUE, prefetch=1)) as deliveries:
         delivery = await anext(deliveries)
         await delivery.ack()
     await one.close()

@@ -15,7 +15,7 @@ QUEUE = "workflow.execution"
 async def take(bus, queue, count, prefetch=1000):
     """Consume and acknowledge `count` messages; return their bodies."""
     bodies = []
-    async with asyncio.timeout(20), aclosing(bus.consume(queue, prefetch=prefetch)) as deliveries:
+    async with asyncio.timeout(60), aclosing(bus.consume(queue, prefetch=prefetch)) as deliveries:
         async for delivery in deliveries:
             bodies.append(delivery.body)
             await delivery.ack()

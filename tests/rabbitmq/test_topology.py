@@ -102,7 +102,7 @@ async def test_a_message_that_waits_for_its_retry_goes_back_to_work(
     await bus.publish("workflow.execution.retry.0s", b"once more")
 
     async with (
-        asyncio.timeout(10),
+        asyncio.timeout(60),
         aclosing(bus.consume("workflow.execution", prefetch=1)) as deliveries,
     ):
         back = await anext(deliveries)

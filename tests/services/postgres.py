@@ -112,7 +112,7 @@ def _folders() -> list[str]:
 
 def _ask(url: str, statement: str) -> object:
     async def ask() -> object:
-        connection = await asyncpg.connect(url, timeout=10)
+        connection = await asyncpg.connect(url, timeout=60)
         try:
             return await connection.fetchval(statement)
         finally:

@@ -60,7 +60,7 @@ class RabbitServer:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"Basic {secret}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             said = answer.read()
         return json.loads(said) if said else None
 

@@ -19,7 +19,7 @@ from weft.kernel.outcome import Failed, NodeError, Succeeded
 from weft.nodes.catalogue import builtin
 from weft.ports.node import Catalogue, Tools
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """What takes longer is stuck: the clock jumps, so nothing ever waits for real."""
 
 

@@ -19,7 +19,7 @@ from weft.runtime.publishing import Publishing
 from weft.runtime.scheduler import Scheduler
 from weft.runtime.trigger_clock import TriggerClock
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 WAIT_S = 50
 SWEEP_MS = 30_000
 INTERVALS = {"odd": 47_000}
