@@ -183,9 +183,7 @@ class Archive(Protocol):
         ...
 
 
-def newest(
-    parked: Iterable[Execution], begun: Iterable[Execution], limit: int
-) -> list[Execution]:
+def newest(parked: Iterable[Execution], begun: Iterable[Execution], limit: int) -> list[Execution]:
     """Return a page of runs, newest first. One that began after the parked were read is in both."""
     runs = {one.execution_id: one for one in (*parked, *begun)}.values()
     return sorted(runs, key=lambda one: (one.started_ms, one.execution_id), reverse=True)[:limit]
