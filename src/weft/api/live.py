@@ -16,7 +16,7 @@ from weft.api.problems import Place, RefusedError
 from weft.api.runs import FARTHEST, Run, known_run
 from weft.errors import WeftError
 from weft.runtime.backend import Backend
-from weft.runtime.feed import Page
+from weft.runtime.press import Page
 
 HEARTBEAT_S = 15.0
 RETRY_MS = 2_000

@@ -1,7 +1,9 @@
 """Following runs live: whoever follows holds a number, and pulls the next page when there is news.
 
 Nothing is queued for anybody, so a follower that is slow, or many of them, cost no memory. Those
-that stand at the same number share one question to the archive.
+who follow one run and have seen everything so far are told by its press, which asks the archive
+once for all of them; whoever is behind asks for themselves, and shares the answer with those who
+stand at the same number.
 """
 
 from __future__ import annotations
@@ -11,36 +13,22 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 
 from weft.ports.archive import Archive, EventQuery, PlacedEvent
-from weft.ports.events import Event
+from weft.runtime.press import LOOK_S, PAGE, Page, Press
 from weft.runtime.refusals import ConflictError
 
-PAGE = 500
-"""Events in one page."""
 PAUSE_S = 0.1
-"""The shortest time between two looks of one follower: news in between travels together."""
+"""The shortest time between two looks: news in between travels together."""
 PAUSE_OF_ONE_S = 0.002
-"""How much longer that time is for each follower there is."""
-LOOK_S = 2.0
-"""After this time a follower looks although nobody told of news: a word may get lost."""
-LINGER_S = 1.0
-"""How long to wait for late news when a run has ended."""
-ANY = ""
-"""Whose news they hear who follow no run in particular."""
+"""How much longer that time is for each follower there is: what they cost together stays the same.
+"""
 MOST = 2_000
 """Followers at once, in one process."""
 
 
-class Page(list[Event]):
-    """Events that several followers share, with the form in which they are sent."""
-
-    written: bytes | None = None
-
-
 class _Bell:
-    """One for all who follow a run: to ring it again before anybody has listened costs nothing."""
+    """One for all who follow all runs: to ring it before anybody has listened costs nothing."""
 
     def __init__(self) -> None:
-        self.listeners = 0
         self._rung = asyncio.Event()
 
     def ring(self) -> None:
@@ -60,27 +48,26 @@ class Feed:
     def __init__(self, archive: Archive, *, most: int = MOST) -> None:
         self._archive = archive
         self._most = most
-        self._bells: dict[str, _Bell] = {}
+        self._presses: dict[str, Press] = {}
+        self._bell = _Bell()
         self._reading: dict[tuple[str, int], asyncio.Task[Page]] = {}
         self.followers = 0
 
     def tell(self, execution_id: str) -> None:
         """A run has news."""
-        for name in (execution_id, ANY):
-            if (bell := self._bells.get(name)) is not None:
-                bell.ring()
+        self._bell.ring()
+        if (press := self._presses.get(execution_id)) is not None:
+            press.ring()
 
     def tell_all(self) -> None:
         """There may be news of any run."""
-        for bell in self._bells.values():
-            bell.ring()
+        self._bell.ring()
+        for press in self._presses.values():
+            press.ring()
 
     async def is_over(self, execution_id: str, after: int) -> bool:
         """Return whether a run has ended and has no event above a number."""
-        run = await self._archive.run(execution_id)
-        if run is None or run.ended_ms is None:
-            return False
-        return not await self._page(execution_id, after)
+        return await self._has_ended(execution_id) and not await self._page(execution_id, after)
 
     async def follow(
         self, execution_id: str, after: int, *, heartbeat_s: float
@@ -90,26 +77,32 @@ class Feed:
         An empty page is a sign of life, after `heartbeat_s` without news.
         """
         clock = asyncio.get_running_loop().time
-        spoke, over = clock(), False
-        with self._listening(execution_id) as bell:
+        spoke = clock()
+        with self._listening(execution_id, heartbeat_s) as press:
             while True:
-                rung = bell.hear()
+                coming = press.next  # before the look, so that nothing falls between the two
                 page = await self._page(execution_id, after)
                 if page:
+                    press.note(page)
                     yield page
                     spoke, after = clock(), page[-1].seq
-                    over = over or any(one.type == "run.ended" for one in page)
-                    if len(page) == PAGE:
+                    if len(page) == PAGE or press.upto > after:
                         continue
-                    await self._pause()
-                elif over or await self.is_over(execution_id, after):
+                elif await self.is_over(execution_id, after):
                     return
-                elif clock() - spoke >= heartbeat_s:
-                    yield Page()
-                    spoke = clock()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LINGER_S if over else min(LOOK_S, heartbeat_s)):
-                        await rung.wait()
+                while True:
+                    await coming.arrived()
+                    if coming.after != after:
+                        break
+                    if coming.over:
+                        return
+                    if coming.page or clock() - spoke >= heartbeat_s:
+                        yield coming.page
+                        spoke = clock()
+                    after = coming.page[-1].seq if coming.page else after
+                    if press.upto != after:
+                        break
+                    coming = press.next
 
     async def follow_all(
         self, query: EventQuery, after: int, *, heartbeat_s: float
@@ -120,9 +113,9 @@ class Feed:
         """
         clock = asyncio.get_running_loop().time
         spoke = clock()
-        with self._listening(ANY) as bell:
+        with self._counted():
             while True:
-                rung = bell.hear()
+                rung = self._bell.hear()
                 page, after = await self._archive.all_events(query, after=after, limit=PAGE)
                 if page or clock() - spoke >= heartbeat_s:
                     yield page
@@ -135,13 +128,16 @@ class Feed:
                         await rung.wait()
 
     async def _pause(self) -> None:
-        """Sleep to the next of the moments at which all followers look.
-
-        They look together, so that those at the same number share the question and the answer;
-        and the more they are, the less often: what they cost together stays the same.
-        """
-        pause_s = PAUSE_S + PAUSE_OF_ONE_S * self.followers
+        """Sleep to the next of the moments at which all who follow all runs look."""
+        pause_s = self._pause_s()
         await asyncio.sleep(pause_s - asyncio.get_running_loop().time() % pause_s)
+
+    def _pause_s(self) -> float:
+        return PAUSE_S + PAUSE_OF_ONE_S * self.followers
+
+    async def _has_ended(self, execution_id: str) -> bool:
+        run = await self._archive.run(execution_id)
+        return run is not None and run.ended_ms is not None
 
     async def _page(self, execution_id: str, after: int) -> Page:
         key = (execution_id, after)
@@ -164,15 +160,30 @@ class Feed:
             )
 
     @contextmanager
-    def _listening(self, execution_id: str) -> Iterator[_Bell]:
+    def _listening(self, execution_id: str, heartbeat_s: float) -> Iterator[Press]:
+        with self._counted():
+            press = self._presses.get(execution_id)
+            if press is None:
+                press = self._presses[execution_id] = Press(
+                    lambda after: self._page(execution_id, after),
+                    lambda: self._has_ended(execution_id),
+                    self._pause_s,
+                )
+            press.look_s = min(press.look_s, heartbeat_s)
+            press.readers += 1
+            try:
+                yield press
+            finally:
+                press.readers -= 1
+                if not press.readers:
+                    press.close()
+                    del self._presses[execution_id]
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
         self.check_room()
-        bell = self._bells.setdefault(execution_id, _Bell())
         self.followers += 1
-        bell.listeners += 1
         try:
-            yield bell
+            yield
         finally:
             self.followers -= 1
-            bell.listeners -= 1
-            if not bell.listeners:
-                del self._bells[execution_id]
