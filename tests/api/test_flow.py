@@ -81,6 +81,21 @@ async def test_no_more_runs_start_within_a_time_than_may(service):
     assert starts[0] < starts[2]
 
 
+async def test_others_are_served_for_as_long_as_a_key_takes(local):
+    await ruled(local, key="{{ until(false; .) }}", concurrency=1)
+
+    starting = asyncio.create_task(local.post("/runs", {"workflow_id": "ruled"}))
+    served = 0
+    while not starting.done():
+        assert 200 == (await local.get("/workflows/ruled")).status_code
+        served += 1
+    refused = await starting
+
+    assert 422 == refused.status_code
+    assert "the key {{ until(false; .) }} of ruled has no value" in refused.json()["detail"]
+    assert served > 3
+
+
 async def test_a_singleton_is_alone(service):
     await ruled(service, singleton=True)
     first = (await begin(service))["execution_id"]

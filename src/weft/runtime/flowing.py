@@ -6,6 +6,7 @@ has to be given back, and whoever dies half-way leaves what the next look comple
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -66,7 +67,8 @@ class FlowControl:
             execution_id=execution_id,
             workflow_id=definition.workflow_id,
             definition_ref=definition.ref,
-            flow_key=key_of(definition.workflow_id, rule, given, now_ms),
+            # In a thread: others go on for as long as the expression takes.
+            flow_key=await asyncio.to_thread(key_of, definition.workflow_id, rule, given, now_ms),
             at_ms=now_ms,
             due_ms=now_ms + (rule.debounce_ms or 0),
             start=msgspec.json.encode(_Start(Raw(encode(given)), how)),
