@@ -1,16 +1,18 @@
 """Deciding about messages in quarantine: all that are named, or none."""
 
 import asyncio
+import base64
 
 import pytest
 
 from api.service import PATIENCE_S
+from weft.api.quarantine import SHOWN
 from weft.runtime.queues import EXECUTION
 
 BROKEN = b'{"this": "is no message"}'
 
 
-async def put_aside(service, many):
+async def put_aside(service, many, body=BROKEN):
     """Put messages aside that nobody can read, where the engine would, and wait for them."""
     backend = service.backend
     if backend.kind == "embedded":
@@ -19,12 +21,12 @@ async def put_aside(service, many):
                 "INSERT INTO quarantine (execution_id, reason, body, at_ms) VALUES (?, ?, ?, ?)",
                 "run_gone",
                 "it cannot be read",
-                BROKEN,
+                body,
                 1,
             )
     else:
         for _ in range(many):
-            await backend._cluster.bus.publish(EXECUTION, BROKEN)
+            await backend._cluster.bus.publish(EXECUTION, body)
     async with asyncio.timeout(PATIENCE_S):
         while len(found := (await service.get("/quarantine")).json()["items"]) < many:
             await asyncio.sleep(0.05)
@@ -41,6 +43,36 @@ async def test_messages_are_discarded_by_number_or_all_at_once(service):
     assert (200, [2]) == (some.status_code, [one["number"] for one in some.json()["items"]])
     assert 2 == len(left) == len(rest.json()["items"])
     assert [] == (await service.get("/quarantine")).json()["items"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (BROKEN, {"message": {"this": "is no message"}, "base64": None}),
+        (b"\xff\x00", {"message": None, "base64": "/wA="}),
+    ],
+)
+async def test_a_message_is_shown_with_what_it_says(service, body, said):
+    await put_aside(service, 1, body)
+
+    shown = (await service.get("/quarantine/1")).json()
+    other = await service.get("/quarantine/2")
+    (listed,) = (await service.get("/quarantine")).json()["items"]
+
+    assert {**listed, **said} == shown
+    assert len(body) == shown["bytes"]
+    assert 404 == other.status_code
+    assert "there is no message 2 in quarantine: it holds 1" in other.json()["detail"]
+
+
+async def test_of_a_large_message_the_beginning_is_shown(local):
+    await put_aside(local, 1, b"[" + b"1," * SHOWN + b"1]")
+
+    shown = (await local.get("/quarantine/1")).json()
+
+    assert (2 * SHOWN + 3, None) == (shown["bytes"], shown["message"])
+    assert b"[1,1" == base64.b64decode(shown["base64"])[:4]
+    assert SHOWN == len(base64.b64decode(shown["base64"]))
 
 
 async def test_a_number_that_is_not_there_discards_nothing(service):

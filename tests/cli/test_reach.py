@@ -261,5 +261,6 @@ def _look_behind(weft: Shell) -> None:
     for line in ("queue", "workers", "timers", "stats", "nodes", "nodes http"):
         weft(line)
     weft("quarantine ls")
+    weft("quarantine show 1", code=5)
     weft("quarantine discard --all --yes")
     weft("quarantine release --all", code=5)

@@ -227,18 +227,6 @@ EXAMPLES = {
         {"template": "Hello, {{ $trigger.name }}", "variables": {"trigger": {"name": "Ada"}}},
     ),
     "get_server": Example({"name": "weft", "version": "0.1.0", "mode": "embedded"}),
-    "list_quarantine": Example(
-        _page(
-            {
-                "number": 1,
-                "at": _AT,
-                "execution_id": _RUN,
-                "node_id": "greet",
-                "reason": "the workflow has no node 'greet'",
-                "bytes": 210,
-            }
-        )
-    ),
     "list_timers": Example(
         _page({"execution_id": _RUN, "timer_id": "4a7d1ed414474e40", "due_at": _LATER})
     ),

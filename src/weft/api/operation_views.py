@@ -54,6 +54,15 @@ class QuarantinedView(BaseModel):
     bytes: int
 
 
+class WholeQuarantinedView(QuarantinedView):
+    """A message that could not be handled, and what it says."""
+
+    message: Any = Field(default=None, description="What it says, when that is JSON.")
+    base64: str | None = Field(
+        default=None, description="Otherwise its bytes; of a message that is too large, the first."
+    )
+
+
 class TimerView(BaseModel):
     """A timer that is set."""
 

@@ -1,4 +1,4 @@
-"""Routes for whoever keeps weft running: quarantine, timers, queues, workers, numbers, health."""
+"""Routes for whoever keeps weft running: timers, queues, workers, numbers, health."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from weft.api.exchange import StrictRoute
 from weft.api.filters import read_moment
 from weft.api.operation_views import (
     CountView,
-    QuarantinedView,
     QueueView,
     ServerView,
     StatsView,
@@ -40,22 +39,6 @@ def _add_lists(routes: APIRouter, backend: Backend) -> None:
     async def get_server() -> ServerView:
         """The version, and how this server runs workflows."""
         return ServerView(name="weft", version=__version__, mode=backend.kind)
-
-    @routes.get("/quarantine", summary="List messages in quarantine")
-    async def list_quarantine() -> Page[QuarantinedView]:
-        """Messages that could not be handled, oldest first."""
-        views = [
-            QuarantinedView(
-                number=one.number,
-                at=one.at,
-                execution_id=one.execution_id,
-                node_id=one.node_id,
-                reason=one.reason,
-                bytes=len(one.body),
-            )
-            for one in await backend.quarantine()
-        ]
-        return Page[QuarantinedView](items=views, next_cursor=None)
 
     @routes.get("/timers", summary="List timers")
     async def list_timers(limit: Limit = 50) -> Page[TimerView]:

@@ -137,6 +137,7 @@ PERMISSIONS: dict[str, Permission] = {
     "get_node_type": _SEE_NOTHING,
     "evaluate_expression": Permission("viewer", "evaluate"),
     "list_quarantine": _SEE,
+    "get_quarantined": _SEE,
     "list_timers": _SEE,
     "list_queues": _SEE,
     "list_workers": _SEE,

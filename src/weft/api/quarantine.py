@@ -1,19 +1,27 @@
-"""Routes that decide about messages in quarantine: send them once more, or throw them away."""
+"""Routes of the quarantine: look at its messages, send them once more, or throw them away."""
 
 from __future__ import annotations
 
+import base64
 from typing import Annotated
 
-from fastapi import APIRouter
+import msgspec
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from weft.api.exchange import StrictRoute
-from weft.api.operation_views import QuarantinedView
+from weft.api.operation_views import QuarantinedView, WholeQuarantinedView
 from weft.api.problems import Place, RefusedError
-from weft.api.views import Given
+from weft.api.views import Given, Page
 from weft.runtime.backend import Aside, Backend
+from weft.runtime.refusals import NotThereError
 
-Numbers = Annotated[list[Annotated[int, Field(ge=1, le=2**53)]], Field(max_length=10_000)]
+SHOWN = 256 * 1024
+"""The largest message that is shown whole, in bytes; of a larger one, so many."""
+_FARTHEST = 2**53
+
+Number = Annotated[int, Path(ge=1, le=_FARTHEST, description="Its number in the list.")]
+Numbers = Annotated[list[Annotated[int, Field(ge=1, le=_FARTHEST)]], Field(max_length=10_000)]
 
 
 class ChosenGiven(Given):
@@ -36,8 +44,23 @@ class DecidedView(BaseModel):
 
 
 def quarantine_routes(backend: Backend) -> APIRouter:
-    """Return the routes that empty the quarantine."""
+    """Return the routes of the quarantine."""
     routes = APIRouter(tags=["operations"], route_class=StrictRoute)
+
+    @routes.get("/quarantine", summary="List messages in quarantine")
+    async def list_quarantine() -> Page[QuarantinedView]:
+        """Messages that could not be handled, oldest first."""
+        views = [quarantined_view(one) for one in await backend.quarantine()]
+        return Page[QuarantinedView](items=views, next_cursor=None)
+
+    @routes.get("/quarantine/{number}", summary="Show a message in quarantine")
+    async def get_quarantined(number: Number) -> WholeQuarantinedView:
+        """A message that could not be handled, why not, and what it says."""
+        found = await backend.quarantine()
+        if number > len(found):
+            there = f"it holds {len(found)}" if found else "it is empty"
+            raise NotThereError(f"there is no message {number} in quarantine: {there}")
+        return _whole(found[number - 1])
 
     @routes.post("/quarantine:release", summary="Send messages once more")
     async def release_messages(given: ReleaseGiven) -> DecidedView:
@@ -67,6 +90,16 @@ def quarantined_view(one: Aside) -> QuarantinedView:
         reason=one.reason,
         bytes=len(one.body),
     )
+
+
+def _whole(one: Aside) -> WholeQuarantinedView:
+    facts = quarantined_view(one).model_dump()
+    if len(one.body) <= SHOWN:
+        try:
+            return WholeQuarantinedView(**facts, message=msgspec.json.decode(one.body))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass  # that may be why it is here
+    return WholeQuarantinedView(**facts, base64=base64.b64encode(one.body[:SHOWN]).decode())
 
 
 def _chosen(given: ChosenGiven) -> list[int] | None:

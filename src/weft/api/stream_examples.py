@@ -42,6 +42,11 @@ STREAM_EXAMPLES: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "list_logs": ({"items": [_LINE], "next_cursor": None}, None),
+    "list_quarantine": ({"items": [_ASIDE], "next_cursor": None}, None),
+    "get_quarantined": (
+        {**_ASIDE, "message": {"workflow_id": "hello", "current_node": "greet"}, "base64": None},
+        None,
+    ),
     "release_messages": ({"items": [_ASIDE]}, {"numbers": [1], "force": False}),
     "discard_messages": ({"items": [_ASIDE]}, {"all": True}),
 }

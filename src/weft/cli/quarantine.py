@@ -62,16 +62,11 @@ def list_all(context: click.Context, as_json: bool, output: str, **given: Any) -
 @options.as_json
 @_anywhere
 def show(context: click.Context, number: int, as_json: bool, **given: Any) -> int:
-    """Show a message: when and why it was put aside; of a cluster also what it says."""
+    """Show a message: when and why it was put aside, and what it says."""
     from weft.cli.answers import print_json, print_pretty
-    from weft.errors import InputError
 
     async def ask(desk: Desk) -> int:
-        found = await desk.everything(whole=True)
-        if number > len(found):
-            there = f"it holds {len(found)}" if found else "it is empty"
-            raise InputError(f"there is no message {number} in quarantine: {there}")
-        (print_json if as_json else print_pretty)(found[number - 1])
+        (print_json if as_json else print_pretty)(await desk.one(number))
         return 0
 
     return at_desk(ask, context, given)

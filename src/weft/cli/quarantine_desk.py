@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from weft.cli import cluster, remote
+from weft.errors import InputError
 
 if TYPE_CHECKING:
     from weft.api.client import AsyncEngine
@@ -21,8 +22,12 @@ Facts = dict[str, Any]
 class Desk(Protocol):
     """Decides about messages in quarantine."""
 
-    async def everything(self, *, whole: bool = False) -> list[Facts]:
-        """Return the messages, oldest first; with what they say, where that can be had."""
+    async def everything(self) -> list[Facts]:
+        """Return the messages, oldest first."""
+        ...
+
+    async def one(self, number: int) -> Facts:
+        """Return a message with what it says; WeftError when there is none of that number."""
         ...
 
     async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
@@ -59,9 +64,13 @@ class _ApiDesk:
     def __init__(self, engine: AsyncEngine) -> None:
         self._at = engine
 
-    async def everything(self, *, whole: bool = False) -> list[Facts]:
-        found = await self._at.listed("quarantine")
-        return [{**one, "node": one.pop("node_id")} for one in found]
+    async def everything(self) -> list[Facts]:
+        return [_renamed(one) for one in await self._at.listed("quarantine")]
+
+    async def one(self, number: int) -> Facts:
+        found = _renamed(await self._at.quarantined(number))
+        left_out = "message" if found["base64"] is not None else "base64"
+        return {name: value for name, value in found.items() if name != left_out}
 
     async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
         return len(await self._at.release_messages(numbers, force=force))
@@ -76,10 +85,17 @@ class _ClusterDesk:
     def __init__(self, at: Cluster) -> None:
         self._at = at
 
-    async def everything(self, *, whole: bool = False) -> list[Facts]:
+    async def everything(self) -> list[Facts]:
+        async with self._at.quarantine() as desk:
+            return [_facts(one) for one in await desk.everything()]
+
+    async def one(self, number: int) -> Facts:
         async with self._at.quarantine() as desk:
             found = await desk.everything()
-        return [{**_facts(one), **(_message(one) if whole else {})} for one in found]
+        if number > len(found):
+            there = f"it holds {len(found)}" if found else "it is empty"
+            raise InputError(f"there is no message {number} in quarantine: {there}")
+        return {**_facts(found[number - 1]), **_message(found[number - 1])}
 
     async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
         async with self._at.quarantine() as desk:
@@ -92,6 +108,10 @@ class _ClusterDesk:
 
 def _numbers(numbers: Sequence[int] | None) -> tuple[int, ...] | None:
     return None if numbers is None else tuple(numbers)
+
+
+def _renamed(one: Facts) -> Facts:
+    return {**one, "node": one.pop("node_id")}
 
 
 def _facts(one: Held) -> Facts:

@@ -59,6 +59,10 @@ class OperationCalls(Asking):
 
     # -- messages in quarantine -----------------------------------------------------------------
 
+    async def quarantined(self, number: int) -> Facts:
+        """Return a message in quarantine, with what it says."""
+        return dict(await self.call("GET", f"/quarantine/{number}"))
+
     async def release_messages(
         self, numbers: Sequence[int] | None = None, *, force: bool = False
     ) -> list[Facts]:

@@ -246,6 +246,7 @@ class Engine:
     flow = waiting(AsyncEngine.flow)
     set_flow = waiting(AsyncEngine.set_flow)
     drop_flow = waiting(AsyncEngine.drop_flow)
+    quarantined = waiting(AsyncEngine.quarantined)
     release_messages = waiting(AsyncEngine.release_messages)
     discard_messages = waiting(AsyncEngine.discard_messages)
     emit = waiting(AsyncEngine.emit)
