@@ -132,7 +132,9 @@ class Story:
             case _:
                 self._open.pop(key, None)
                 if "listen" in kind:
-                    yield Told("workflow.correlation-completed", event.at)
+                    keys = (event.metadata or {}).get("correlation_keys")
+                    agreed = {"correlationKeys": keys} if keys else {}
+                    yield Told("workflow.correlation-completed", event.at, more=agreed)
                 how = "completed" if event.type == "node.succeeded" else "faulted"
                 more = {"error": _error(event)} if how == "faulted" else {}
                 yield Told(f"task.{how}", event.at, task, more)

@@ -117,6 +117,35 @@ Feature: lifecycle events
       - workflow.completed
       """
 
+  Scenario: what correlated events agreed in is told
+    Given lifecycle events are kept
+    And a workflow with body:
+      """
+      do:
+        - hear:
+            listen:
+              to:
+                all:
+                  - {with: {type: paid}, correlate: {order: {from: .data.order}}}
+                  - {with: {type: sent}, correlate: {order: {from: .data.order}}}
+      """
+    When the workflow is executed and these events are published:
+      """
+      - {type: paid, data: {order: 7}}
+      - {type: sent, data: {order: 8}}
+      - {type: sent, data: {order: 7}}
+      """
+    Then these lifecycle events should be told:
+      """
+      - workflow.started
+      - task.created: {task: /do/0/hear}
+      - task.started: {task: /do/0/hear}
+      - workflow.correlation-started
+      - workflow.correlation-completed: {correlationKeys: {order: 7}}
+      - task.completed: {task: /do/0/hear, output: [{order: 7}, {order: 7}]}
+      - workflow.completed
+      """
+
   Scenario: the branches of a fork are told one by one
     Given lifecycle events are kept
     And a workflow with tasks:

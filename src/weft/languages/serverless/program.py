@@ -219,6 +219,7 @@ class ServerlessProgram:
                 output=None if failed else encode(visit.output),
                 error=to_error(visit.fault) if visit.fault is not None else None,
                 details={"visits": visit.times} if visit.times > 1 else None,
+                metadata={"correlation_keys": visit.keys} if visit.keys else None,
             )
 
     def _follow(self, place: Place, stopped: _Stopped, stop: Stop, dice: float) -> Judgement[None]:

@@ -74,6 +74,7 @@ class Visit:
     output: Any = None
     fault: Fault | None = None
     times: int = 1
+    keys: dict[str, Any] | None = None  # of a listen: what its events agreed in
 
 
 class Walk(Evaluator):
@@ -281,7 +282,8 @@ class Walk(Evaluator):
         # Of an activity it is told what came of it, before it was shaped: a run whose state was
         # lost is walked again from that.
         if not isinstance(task, Call):
-            self._note(task.at, Visit(output))
+            agreed = frame.memo["keys"] if isinstance(task, Listen) else None
+            self._note(task.at, Visit(output, keys=agreed))
         elif frame.phase not in ("after", extending.LEFT):  # told before; never called
             self._note_call(task, raw)
         return self._after(task, output, then)
