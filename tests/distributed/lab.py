@@ -212,8 +212,13 @@ async def laboratory(
     async with idle_laboratory(rabbitmq, redis, postgres, queue_type=queue_type, **more) as lab:
         async with lab.processes(families=families):
             yield lab
-            await until(lambda: _empty(rabbitmq))
+            await until(lambda: empty(rabbitmq))
         assert await lab.tidy(), await lab.keys()
+    check_end(rabbitmq, lab)
+
+
+def check_end(rabbitmq: str, lab: Lab) -> None:
+    """Hold a cluster that is closed to what every one promises: nothing is left, all is told."""
     # Only now is nothing in anybody's hands: what was not acknowledged is back in its queue. News
     # that the master was about to write is for the next master.
     news = (STATUS, COMPLETION)
@@ -224,7 +229,8 @@ async def laboratory(
     assert sorted(lab.ended) == sorted(told), "one completion for each run"
 
 
-async def _empty(url: str) -> bool:
+async def empty(url: str) -> bool:
+    """Return whether no message waits."""
     return held(url) == {}
 
 
