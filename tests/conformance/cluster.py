@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -118,7 +119,10 @@ class ClusterLab:
 
     async def _send(self, request: HttpRequest) -> HttpAnswer:
         if request.url != SINK:
-            return await self.services.send(request)
+            await self._crew.call_outside()
+            answer = await self.services.send(request)
+            await self._crew.call_outside()
+            return answer
         await self.heard.take(msgspec.json.decode(request.body or b""))
         return HttpAnswer(status=202, headers={}, body=b"")
 
@@ -141,8 +145,7 @@ class ClusterLab:
         """Do so while the worker dies again and again."""
         async with self._crew.dying():
             ended = await self.run_with_events(document, given, events)
-        assert self._crew.deaths > 1, "it was never in danger"
-        return ended
+        return replace(ended, news=_once(ended.statuses()))
 
     async def run_with_a_pause(self, document: str, given: Given) -> Ended:
         """Run a document that is paused when it waits, once more, and goes on."""
@@ -194,19 +197,8 @@ class ClusterLab:
         message = decode_completion(execution.completion or b"")
         context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
         history = tuple(await store.node_runs(run))
-        return Ended(run, message, context, self._news(run), history)
-
-    def _news(self, run: str) -> tuple[NodeStatusMessage, ...]:
-        """Return what was told of a run; how a visit ended may be told again, and counts once."""
-        news: list[NodeStatusMessage] = []
-        over: set[tuple[str, str]] = set()
-        for one in self._lab.folded.statuses:
-            visit = (one.token_id, one.node_id)
-            if one.execution_id == run and visit not in over:
-                news.append(one)
-                if one.status in ("success", "failed"):
-                    over.add(visit)
-        return tuple(news)
+        news = tuple(one for one in self._lab.folded.statuses if one.execution_id == run)
+        return Ended(run, message, context, news, history)
 
     async def _over(self, runs: Sequence[str]) -> None:
         """Return when runs have ended, and left nothing behind."""
@@ -275,6 +267,18 @@ class ClusterLab:
         assert isinstance(self._time, JumpingTime)
         async with open_timetable(self._lab, self._time, self._over) as table:
             yield table
+
+
+def _once(statuses: Sequence[NodeStatusMessage]) -> tuple[NodeStatusMessage, ...]:
+    """Return what was told up to the end of each visit: who died may have told it before."""
+    news, over = [], set()
+    for one in statuses:
+        visit = (one.token_id, one.node_id)
+        if visit not in over:
+            news.append(one)
+        if one.status in ("success", "failed"):
+            over.add(visit)
+    return tuple(news)
 
 
 _conforms: type[Laboratory] = ClusterLab

@@ -28,7 +28,7 @@ class Crew:
     """
 
     def __init__(self, cluster: Cluster, traffic: Traffic) -> None:
-        self.deaths = 0
+        self._deaths = 0
         self._cluster = cluster
         self._traffic = traffic
         self._allowed: frozenset[CommandKind] = frozenset()
@@ -57,16 +57,23 @@ class Crew:
             await self._dismiss()
             await self._hire()
 
+    async def call_outside(self) -> None:
+        """Go on with a call that the worker makes, unless it dies before or after it."""
+        assert self._bus is not None
+        await self._bus.moment()
+
     @asynccontextmanager
     async def dying(self) -> AsyncIterator[None]:
         """Let the worker die again and again until the context is left."""
-        self.deaths, over = 0, asyncio.Event()
+        deaths, redelivered, over = self._deaths, self._traffic.redelivered, asyncio.Event()
         dying = asyncio.create_task(self._die(over))
         try:
             yield
         finally:
             over.set()
             await dying
+        assert self._deaths > deaths + 1, "it was never in danger"
+        assert self._traffic.redelivered > redelivered, "nothing was delivered again"
 
     async def _die(self, over: asyncio.Event) -> None:
         """Each worker lives a little longer than the one before, so that all the same all ends."""
@@ -78,7 +85,7 @@ class Crew:
             await cancel(*waits)
             self._bus.die_after(None)
             if self._bus.dead.is_set():
-                self.deaths += 1
+                self._deaths += 1
                 await self._bury()
                 await self._hire()
             if over.is_set():
@@ -115,6 +122,5 @@ class Crew:
         self._worker = None
         await bus.cut()
         await cancel(running, *worker._tasks, *worker._outbox._sending)
+        await bus.close()
         await worker._at.activities.aclose()  # a process that dies takes these with it
-        bus.bus._consumers.close()
-        await bus.bus._publisher.close()

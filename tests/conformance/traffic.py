@@ -1,4 +1,4 @@
-"""A bus whose messages are counted, and one that is gone in the middle of a word to the broker."""
+"""A bus whose messages are counted, and one whose worker dies in the middle of everything."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Traffic:
     def __init__(self) -> None:
         self.flying = 0
         """Messages that were sent, are to move something, and are not acknowledged."""
+        self.redelivered = 0
+        """Messages that the broker delivered again."""
         self.bodies: list[bytes] = []
         """Every message."""
 
@@ -51,6 +53,7 @@ class CountedBus:
         """Iterate over deliveries."""
         async with aclosing(self.bus.consume(queue, prefetch=prefetch)) as deliveries:
             async for delivery in deliveries:
+                self._traffic.redelivered += delivery.redelivered
                 yield CountedDelivery(self, delivery, queue)
 
     async def settle(self, delivery: Delivery, queue: str) -> None:
@@ -88,7 +91,7 @@ class CountedDelivery:
 
 
 class MortalBus(CountedBus):
-    """The broker, as a worker sees it that will die: just before or after a word to the broker."""
+    """The broker, as a worker sees it that will die: just before or after a word to anybody."""
 
     def __init__(self, bus: RabbitBus, traffic: Traffic) -> None:
         super().__init__(bus, traffic)
@@ -102,22 +105,23 @@ class MortalBus(CountedBus):
 
     async def publish(self, queue: str, body: bytes, *, priority: int = 0) -> None:
         """Publish a message, unless death comes before it."""
-        await self._moment()
+        await self.moment()
         await super().publish(queue, body, priority=priority)
-        await self._moment()
+        await self.moment()
 
     async def settle(self, delivery: Delivery, queue: str) -> None:
         """Acknowledge a delivery, unless death comes before it."""
-        await self._moment()
+        await self.moment()
         await super().settle(delivery, queue)
-        await self._moment()
+        await self.moment()
 
     async def give_back(self, delivery: Delivery) -> None:
         """Return a delivery to its queue; the dead do not: the broker finds out by itself."""
         if not self.dead.is_set():
             await super().give_back(delivery)
 
-    async def _moment(self) -> None:
+    async def moment(self) -> None:
+        """Go on, unless this is the moment of death or later: the dead never go on."""
         if self._moments is not None and not self.dead.is_set():
             self._moments -= 1
             if self._moments <= 0:
@@ -135,7 +139,12 @@ class MortalBus(CountedBus):
         await channel.find_queue(EXECUTION)
         for link in (self.bus._publishing, self.bus._consuming):
             await _cut(link)
+
+    async def close(self) -> None:
+        """Let nothing be left of a worker that has died."""
         self._grave.cancel()
+        self.bus._consumers.close()
+        await self.bus._publisher.close()
 
 
 async def _cut(link: Link) -> None:
