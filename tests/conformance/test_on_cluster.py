@@ -74,6 +74,7 @@ async def cluster(
         async with lab.running(master.run(), passing), crew.at_work():
             yield lambda: ClusterLab(lab, crew, time, writings, patch, own.install)
             await until(lambda: empty(places[0]))
+            await until(lab.told)
         assert await lab.tidy(), await lab.keys()
     check_end(places[0], lab)
 

@@ -178,6 +178,10 @@ class Lab:
         tombstones = {re.sub(r"~\d+\}", "}", key) for key in await self.keys()}
         return tombstones <= {f"exec:{{{run}}}:done" for run in self.ended}
 
+    async def told(self) -> bool:
+        """Whether the master is done with the ends of the runs that ended."""
+        return {one.execution_id for one in self.folded.completions} >= set(self.ended)
+
     async def keys(self) -> set[str]:
         """Return every key in Redis that some run has left there."""
         return {
@@ -213,6 +217,7 @@ async def laboratory(
         async with lab.processes(families=families):
             yield lab
             await until(lambda: empty(rabbitmq))
+            await until(lab.told)
         assert await lab.tidy(), await lab.keys()
     check_end(rabbitmq, lab)
 
