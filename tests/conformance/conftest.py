@@ -2,11 +2,11 @@
 
 import pytest
 
-from serverless.lab import TreeLab
+from conformance.embedded import EmbeddedLab
 
 
 @pytest.fixture
 async def lab(tmp_path):
-    one = TreeLab(tmp_path)
+    one = EmbeddedLab(tmp_path)
     yield one
     one.paths.undo()

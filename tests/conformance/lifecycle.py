@@ -5,47 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.scenarios import Stage, step, value_of, within
-from serverless.lab import File
-from weft.adapters.access.outlets import TableOutlets
-from weft.adapters.embedded.archive import SqliteArchive
-from weft.adapters.embedded.tables import SqliteTables
-from weft.kernel.effects import Pause
-from weft.runtime.lifecycle_publisher import LifecyclePublisher
 
-NAME = "lifecycle"
 PREFIX = "io.serverlessworkflow."
-
-
-class _Sink:
-    def __init__(self) -> None:
-        self.events: list[dict[str, Any]] = []
-
-    async def __call__(self, event: Any) -> None:
-        self.events.append(dict(event))
 
 
 @step("lifecycle events are kept")
 async def _(stage: Stage) -> None:
-    stage.lab.keeps_events = True
+    await stage.lab.keep_events()
 
 
 async def _told(stage: Stage, *, changes: bool = False) -> list[dict[str, Any]]:
-    """Return the lifecycle events of the file; those about a status only if they are wanted."""
+    """Return the lifecycle events of the run; those about a status only if they are wanted."""
     if "told" not in stage.more:
-        stage.more["told"] = await _published(stage)
+        stage.more["told"] = await stage.lab.lifecycle_events()
+        for one in stage.more["told"]:
+            one["type"] = one["type"].removeprefix(PREFIX).removesuffix(".v1")
     return [one for one in stage.more["told"] if changes or "status-changed" not in one["type"]]
-
-
-async def _published(stage: Stage) -> list[dict[str, Any]]:
-    file: Any = File(stage.lab.path)
-    outlets, sink, clock = TableOutlets(SqliteTables(file)), _Sink(), stage.lab.clock
-    await outlets.take(NAME, "", first=0, now_ms=0, until_ms=0)
-    publisher = LifecyclePublisher(SqliteArchive(file), outlets, sink, clock, stage.lab.log, "me")
-    while await publisher.turn(NAME):
-        pass
-    for one in sink.events:
-        one["type"] = one["type"].removeprefix(PREFIX).removesuffix(".v1")
-    return sink.events
 
 
 @step("these lifecycle events should be told:")
@@ -74,24 +49,9 @@ async def _(stage: Stage, whose: str, phases: str) -> None:
 
 @step("the workflow is executed, paused while it waits, and goes on")
 async def _(stage: Stage) -> None:
-    lab = stage.lab
-    async with lab.engine() as engine:
-        lab.clock.hold()
-        run = await lab.start(engine, stage.definition, stage.given)
-        await lab.book.until(lambda: any(one.status == "waiting" for one in lab.news))
-        await engine.ask(run, Pause(on=True))
-        await engine.ask(run, Pause(on=True))
-        await engine.ask(run, Pause(on=False))
-        lab.clock.release()
-        stage.ended = await lab.finish(engine, run)
+    stage.ended = await stage.lab.run_with_a_pause(stage.definition, stage.given)
 
 
 @step("the workflow is executed and cancelled while it waits")
 async def _(stage: Stage) -> None:
-    lab = stage.lab
-    async with lab.engine() as engine:
-        lab.clock.hold()
-        run = await lab.start(engine, stage.definition, stage.given)
-        await lab.book.until(lambda: any(one.status == "waiting" for one in lab.news))
-        await engine.cancel(run, "enough")
-        stage.ended = await lab.finish(engine, run)
+    stage.ended = await stage.lab.run_and_cancel(stage.definition, stage.given)

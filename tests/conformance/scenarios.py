@@ -12,7 +12,8 @@ from typing import Any
 from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 
-from serverless.lab import TreeLab, error_in, output_of
+from conformance.laboratory import Laboratory
+from serverless.lab import error_in, output_of
 from services.fixtures import needed
 from support.harness import Ended
 from weft.errors import DefinitionError
@@ -21,6 +22,8 @@ from weft.languages.graph.source import read
 from weft.runtime.result import error_of
 
 FEATURES = Path(__file__).parent / "features"
+RUN_ID = "RUN_ID"
+"""The word for the id of the run, which nobody chooses."""
 HEAD = "document: {dsl: '1.0.3', namespace: test, name: case, version: '1.0.0'}\n"
 
 
@@ -54,7 +57,7 @@ def scenarios() -> Iterator[Scenario]:
 class Stage:
     """What a scenario has done so far."""
 
-    lab: TreeLab
+    lab: Laboratory
     definition: str = ""
     given: Any = None
     ended: Ended | None = None
@@ -73,6 +76,10 @@ class Stage:
         assert self.refused is None, f"refused: {self.refused}"
         assert self.ended is not None, "nothing was executed"
         return self.ended
+
+    def known_words(self) -> dict[str, str]:
+        """Return what words in blocks stand for, the id of the run included."""
+        return self.words if self.ended is None else {**self.words, RUN_ID: self.ended.execution_id}
 
     def over(self) -> list[NodeStatusMessage]:
         """Return the statuses of tasks that ended, in order."""
@@ -96,10 +103,6 @@ def _name(pointer: str) -> str:
     return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
 
 
-def _over(news: Any) -> bool:
-    return bool(news.status != "running")
-
-
 Step = Callable[..., Awaitable[None]]
 STEPS: list[tuple[re.Pattern[str], Step]] = []
 
@@ -114,7 +117,7 @@ def step(pattern: str) -> Callable[[Step], Step]:
     return add
 
 
-async def play(scenario: Scenario, lab: TreeLab) -> None:
+async def play(scenario: Scenario, lab: Laboratory) -> None:
     """Play a scenario to its end."""
     stage = Stage(lab)
     try:
@@ -129,7 +132,7 @@ async def _act(stage: Stage, text: str, block: str | None) -> None:
     found = [(match, act) for pattern, act in STEPS if (match := pattern.fullmatch(text))]
     assert 1 == len(found), f"{len(found)} meanings: {text}"
     match, act = found[0]
-    for word, meaning in stage.words.items():
+    for word, meaning in stage.known_words().items():
         block = block and block.replace(word, meaning)
     await act(stage, *match.groups(), *(() if block is None else (block,)))
 
@@ -178,7 +181,7 @@ async def _(stage: Stage, block: str) -> None:
 
 @step('the secret "([^"]+)" is:')
 async def _(stage: Stage, name: str, block: str) -> None:
-    stage.lab.secrets.known[name] = value_of(block)
+    stage.lab.keep_secret(name, value_of(block))
 
 
 @step("([A-Z]+) (http[^ ]+) answers:")
@@ -213,7 +216,7 @@ async def _(stage: Stage) -> None:
 
 @step("the dice fall at ([0-9.]+)")
 async def _(stage: Stage, fall: str) -> None:
-    stage.lab.chance.fall = float(fall)
+    stage.lab.load_dice(float(fall))
 
 
 # -- when ----------------------------------------------------------------------------------------
@@ -221,56 +224,34 @@ async def _(stage: Stage, fall: str) -> None:
 
 @step("the workflow is executed")
 async def _(stage: Stage) -> None:
-    began = stage.lab.clock.now
-    try:
-        stage.ended = await stage.lab.run(stage.definition, stage.given)
-    except DefinitionError as refused:
-        stage.refused = refused
-    stage.took_ms = stage.lab.clock.now - began
+    await _execute(stage, stage.lab.run(stage.definition, stage.given))
 
 
 @step("the workflow is executed and these events are published:")
 async def _(stage: Stage, block: str) -> None:
     """Publish them one after another, as soon as the run waits for anything."""
-    began = stage.lab.clock.now
-    try:
-        stage.ended = await stage.lab.run_with_events(
-            stage.definition, stage.given, value_of(block)
-        )
-    except DefinitionError as refused:
-        stage.refused = refused
-    stage.took_ms = stage.lab.clock.now - began
+    events = value_of(block)
+    await _execute(stage, stage.lab.run_with_events(stage.definition, stage.given, events))
 
 
 @step("the workflow is executed and its worker dies again and again")
 async def _(stage: Stage) -> None:
-    await _killed(stage, [])
+    await _execute(stage, stage.lab.run_among_deaths(stage.definition, stage.given, []))
 
 
 @step("the workflow is executed, these events are published, and its worker dies again and again:")
 async def _(stage: Stage, block: str) -> None:
-    await _killed(stage, value_of(block))
+    events = value_of(block)
+    await _execute(stage, stage.lab.run_among_deaths(stage.definition, stage.given, events))
 
 
-async def _killed(stage: Stage, events: list[dict[str, Any]]) -> None:
-    began = stage.lab.clock.now
-    lab = stage.lab
-    async with lab.engine() as engine:
-        run = await lab.start(engine, stage.definition, stage.given)
-        if events:
-            await lab.publish_when_it_waits(events)
-    for _ in range(200):
-        heard = len(lab.news)
-        async with lab.engine() as engine:
-            unfinished = [one.execution_id for one in engine.unfinished()]
-            if not unfinished:
-                break
-            for one in unfinished:
-                engine.resume(one)
-            await lab.book.until(lambda heard=heard: any(map(_over, lab.news[heard:])))
-    async with lab.engine() as engine:
-        stage.ended = await lab.finish(engine, run)
-    stage.took_ms = lab.clock.now - began
+async def _execute(stage: Stage, running: Awaitable[Ended]) -> None:
+    began_ms = stage.lab.now_ms()
+    try:
+        stage.ended = await running
+    except DefinitionError as refused:
+        stage.refused = refused
+    stage.took_ms = stage.lab.now_ms() - began_ms
 
 
 # -- then ----------------------------------------------------------------------------------------
@@ -399,6 +380,5 @@ async def _(stage: Stage, block: str) -> None:
 
 @step('"([^"]+)" should be written nowhere')
 async def _(stage: Stage, secret: str) -> None:
-    assert secret not in repr(stage.run) + repr(stage.lab.log.lines)
-    for file in stage.lab.path.parent.glob("weft.db*"):
-        assert secret.encode() not in file.read_bytes(), file.name
+    assert secret not in repr(stage.run)
+    assert [] == await stage.lab.places_of(secret)

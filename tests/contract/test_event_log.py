@@ -57,6 +57,30 @@ def test_an_attempt_that_is_followed_by_another_is_not_counted():
     assert {} == drafts.taken()
 
 
+def test_a_task_begins_before_what_happens_inside_of_it():
+    drafts = Drafts()
+    drafts.see(status(node_id="/do/0/try", status="running"))
+    drafts.see(status("t2", node_id="/do/0/try/try/0/ask", status="running"))
+    drafts.see(status("t2", node_id="/do/0/try/try/0/ask", status="failed"))
+    drafts.see(status(node_id="/do/0/try", status="waiting"))
+
+    (events,) = drafts.taken().values()
+
+    inside = ("node.failed", "/do/0/try/try/0/ask")
+    assert [("node.running", "/do/0/try"), inside, ("node.waiting", "/do/0/try")] == told(events)
+
+
+def test_what_happens_elsewhere_does_not_make_the_beginning_of_a_task_news():
+    drafts = Drafts()
+    drafts.see(status(node_id="/do/0/a", status="running"))
+    drafts.see(status("t2", node_id="/do/0/ab/do/0/c"))
+    drafts.see(status(node_id="/do/0/a"))
+
+    (events,) = drafts.taken().values()
+
+    assert [("node.succeeded", "/do/0/ab/do/0/c"), ("node.succeeded", "/do/0/a")] == told(events)
+
+
 def test_news_of_a_visit_that_is_in_the_history_is_no_news():
     old, new = status("t1", status="running"), status("t2")
 

@@ -178,6 +178,10 @@ class Lab:
         tombstones = {re.sub(r"~\d+\}", "}", key) for key in await self.keys()}
         return tombstones <= {f"exec:{{{run}}}:done" for run in self.ended}
 
+    async def told(self) -> bool:
+        """Whether the master is done with the ends of the runs that ended."""
+        return {one.execution_id for one in self.folded.completions} >= set(self.ended)
+
     async def keys(self) -> set[str]:
         """Return every key in Redis that some run has left there."""
         return {
@@ -212,8 +216,14 @@ async def laboratory(
     async with idle_laboratory(rabbitmq, redis, postgres, queue_type=queue_type, **more) as lab:
         async with lab.processes(families=families):
             yield lab
-            await until(lambda: _empty(rabbitmq))
+            await until(lambda: empty(rabbitmq))
+            await until(lab.told)
         assert await lab.tidy(), await lab.keys()
+    check_end(rabbitmq, lab)
+
+
+def check_end(rabbitmq: str, lab: Lab) -> None:
+    """Hold a cluster that is closed to what every one promises: nothing is left, all is told."""
     # Only now is nothing in anybody's hands: what was not acknowledged is back in its queue. News
     # that the master was about to write is for the next master.
     news = (STATUS, COMPLETION)
@@ -224,7 +234,8 @@ async def laboratory(
     assert sorted(lab.ended) == sorted(told), "one completion for each run"
 
 
-async def _empty(url: str) -> bool:
+async def empty(url: str) -> bool:
+    """Return whether no message waits."""
     return held(url) == {}
 
 

@@ -2,7 +2,8 @@
 
 Events follow from what the history accepted, so a message that comes twice adds nothing. A visit
 inside an item of a split is counted, not told: a split of any size adds a few events to a batch. A
-visit that begins and ends within one batch is told once, by how it ended.
+visit that begins and ends within one batch is told once, by how it ended; twice if something inside
+of it was told in between.
 The first event of a run is `run.started`. Numbers begin at 1 and have no gaps.
 """
 
@@ -115,6 +116,8 @@ class Drafts:
         self._of_run: dict[str, list[Event | None]] = {}
         self._newest: dict[tuple[str, ...], int] = {}
         """Where the event stands that later news of the same kind replaces."""
+        self._inside: dict[tuple[str, str], int] = {}
+        """Where the last event stands that is inside of a task of a run."""
 
     def see(self, status: NodeStatusMessage) -> None:
         """Take note of a status that the history has accepted, or that only tells of progress."""
@@ -130,7 +133,8 @@ class Drafts:
             self._newest[begun] = self._append(status.execution_id, event)
         else:
             earlier = self._newest.pop(begun, None)
-            if earlier is not None:
+            inside = self._inside.get((status.execution_id, status.node_id), -1)
+            if earlier is not None and inside < earlier:
                 # It began and ended within one batch: how it ended says both.
                 self._of_run[status.execution_id][earlier] = None
             self._append(status.execution_id, event)
@@ -144,7 +148,7 @@ class Drafts:
         found = {
             run: [one for one in events if one is not None] for run, events in self._of_run.items()
         }
-        self._of_run, self._newest = {}, {}
+        self._of_run, self._newest, self._inside = {}, {}, {}
         return found
 
     def __bool__(self) -> bool:
@@ -153,7 +157,13 @@ class Drafts:
     def _append(self, execution_id: str, event: Event) -> int:
         events = self._of_run.setdefault(execution_id, [])
         events.append(event)
-        return len(events) - 1
+        place = len(events) - 1
+        # Tasks of the Serverless Workflow DSL are named by pointers: what is around them is known.
+        around = event.node_id.rpartition("/")[0]
+        while around:
+            self._inside[execution_id, around] = place
+            around = around.rpartition("/")[0]
+        return place
 
     def _replace(self, key: tuple[str, ...], event: Event) -> None:
         earlier = self._newest.get(key)

@@ -200,7 +200,7 @@ Feature: expressions
     When the workflow is executed
     Then the workflow should complete with output:
       """
-      {id: run-1, name: case, input: {x: 1}, at: 1750000000}
+      {id: RUN_ID, name: case, input: {x: 1}, at: 1750000000}
       """
 
   Scenario: $runtime says what runs it

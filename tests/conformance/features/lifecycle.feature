@@ -14,14 +14,14 @@ Feature: lifecycle events
     When the workflow is executed
     Then these lifecycle events should be told:
       """
-      - workflow.started: {name: case-run-1.test, definition: {name: case, namespace: test, version: 1.0.0}, startedAt: "2025-06-15T15:06:40.000Z"}
-      - task.created: {workflow: case-run-1.test, task: /do/0/greet, createdAt: "2025-06-15T15:06:40.000Z"}
-      - task.started: {workflow: case-run-1.test, task: /do/0/greet, startedAt: "2025-06-15T15:06:40.000Z"}
-      - task.completed: {workflow: case-run-1.test, task: /do/0/greet, completedAt: "2025-06-15T15:06:40.000Z", output: {text: hello}}
+      - workflow.started: {name: case-RUN_ID.test, definition: {name: case, namespace: test, version: 1.0.0}, startedAt: "2025-06-15T15:06:40.000Z"}
+      - task.created: {workflow: case-RUN_ID.test, task: /do/0/greet, createdAt: "2025-06-15T15:06:40.000Z"}
+      - task.started: {workflow: case-RUN_ID.test, task: /do/0/greet, startedAt: "2025-06-15T15:06:40.000Z"}
+      - task.completed: {workflow: case-RUN_ID.test, task: /do/0/greet, completedAt: "2025-06-15T15:06:40.000Z", output: {text: hello}}
       - task.created: {task: /do/1/ask}
       - task.started: {task: /do/1/ask}
       - task.completed: {task: /do/1/ask, output: {price: 5}}
-      - workflow.completed: {name: case-run-1.test, completedAt: "2025-06-15T15:06:40.000Z", output: {price: 5}}
+      - workflow.completed: {name: case-RUN_ID.test, completedAt: "2025-06-15T15:06:40.000Z", output: {price: 5}}
       """
     And the statuses told of the workflow should be: running, completed
     And the statuses told of ask should be: running, completed
@@ -111,8 +111,8 @@ Feature: lifecycle events
       - workflow.started
       - task.created: {task: /do/0/hear}
       - task.started: {task: /do/0/hear}
-      - workflow.correlation-started: {name: case-run-1.test, startedAt: "2025-06-15T15:06:40.000Z"}
-      - workflow.correlation-completed: {name: case-run-1.test, completedAt: "2025-06-15T15:06:40.000Z"}
+      - workflow.correlation-started: {name: case-RUN_ID.test, startedAt: "2025-06-15T15:06:40.000Z"}
+      - workflow.correlation-completed: {name: case-RUN_ID.test, completedAt: "2025-06-15T15:06:40.000Z"}
       - task.completed: {task: /do/0/hear, output: [1]}
       - workflow.completed
       """
@@ -169,9 +169,9 @@ Feature: lifecycle events
       - workflow.started
       - task.created: {task: /do/0/rest}
       - task.started: {task: /do/0/rest}
-      - workflow.suspended: {name: case-run-1.test, suspendedAt: "2025-06-15T15:06:40.000Z"}
+      - workflow.suspended: {name: case-RUN_ID.test, suspendedAt: "2025-06-15T15:06:40.000Z"}
       - task.suspended: {task: /do/0/rest, suspendedAt: "2025-06-15T15:06:40.000Z"}
-      - workflow.resumed: {name: case-run-1.test, resumedAt: "2025-06-15T15:06:40.000Z"}
+      - workflow.resumed: {name: case-RUN_ID.test, resumedAt: "2025-06-15T15:06:40.000Z"}
       - task.resumed: {task: /do/0/rest, resumedAt: "2025-06-15T15:06:40.000Z"}
       - task.completed: {task: /do/0/rest, completedAt: "2025-06-15T15:07:40.000Z"}
       - workflow.completed
@@ -191,5 +191,5 @@ Feature: lifecycle events
       - task.created: {task: /do/0/rest}
       - task.started: {task: /do/0/rest}
       - task.cancelled: {task: /do/0/rest, cancelledAt: "2025-06-15T15:06:40.000Z"}
-      - workflow.cancelled: {name: case-run-1.test, cancelledAt: "2025-06-15T15:06:40.000Z"}
+      - workflow.cancelled: {name: case-RUN_ID.test, cancelledAt: "2025-06-15T15:06:40.000Z"}
       """
