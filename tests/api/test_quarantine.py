@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 
 import pytest
 
@@ -10,6 +11,7 @@ from weft.api.quarantine import SHOWN
 from weft.runtime.queues import EXECUTION
 
 BROKEN = b'{"this": "is no message"}'
+NESTED, DEEP = (b"[" * levels + b"]" * levels for levels in (490, 5_000))
 
 
 async def put_aside(service, many, body=BROKEN):
@@ -50,7 +52,10 @@ async def test_messages_are_discarded_by_number_or_all_at_once(service):
     [
         (BROKEN, {"message": {"this": "is no message"}, "base64": None}),
         (b"\xff\x00", {"message": None, "base64": "/wA="}),
+        (NESTED, {"message": json.loads(NESTED), "base64": None}),
+        (DEEP, {"message": None, "base64": base64.b64encode(DEEP).decode()}),
     ],
+    ids=["JSON", "bytes", "nested", "nested too deep"],
 )
 async def test_a_message_is_shown_with_what_it_says(service, body, said):
     await put_aside(service, 1, body)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Annotated
 
-import msgspec
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, Field
 
-from weft.api.exchange import StrictRoute
+from weft.api.exchange import StrictRoute, told
 from weft.api.operation_views import QuarantinedView, WholeQuarantinedView
 from weft.api.problems import Place, RefusedError
 from weft.api.views import Given, Page
 from weft.runtime.backend import Aside, Backend
 from weft.runtime.refusals import NotThereError
+from weft.runtime.releasing import in_base64, said
 
 SHOWN = 256 * 1024
 """The largest message that is shown whole, in bytes; of a larger one, so many."""
@@ -53,14 +52,18 @@ def quarantine_routes(backend: Backend) -> APIRouter:
         views = [quarantined_view(one) for one in await backend.quarantine()]
         return Page[QuarantinedView](items=views, next_cursor=None)
 
-    @routes.get("/quarantine/{number}", summary="Show a message in quarantine")
-    async def get_quarantined(number: Number) -> WholeQuarantinedView:
+    @routes.get(
+        "/quarantine/{number}",
+        summary="Show a message in quarantine",
+        response_model=WholeQuarantinedView,
+    )
+    async def get_quarantined(number: Number) -> Response:
         """A message that could not be handled, why not, and what it says."""
         found = await backend.quarantine()
         if number > len(found):
             there = f"it holds {len(found)}" if found else "it is empty"
             raise NotThereError(f"there is no message {number} in quarantine: {there}")
-        return _whole(found[number - 1])
+        return told(_whole(found[number - 1]))
 
     @routes.post("/quarantine:release", summary="Send messages once more")
     async def release_messages(given: ReleaseGiven) -> DecidedView:
@@ -93,13 +96,8 @@ def quarantined_view(one: Aside) -> QuarantinedView:
 
 
 def _whole(one: Aside) -> WholeQuarantinedView:
-    facts = quarantined_view(one).model_dump()
-    if len(one.body) <= SHOWN:
-        try:
-            return WholeQuarantinedView(**facts, message=msgspec.json.decode(one.body))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass  # that may be why it is here
-    return WholeQuarantinedView(**facts, base64=base64.b64encode(one.body[:SHOWN]).decode())
+    shown = said(one.body) if len(one.body) <= SHOWN else in_base64(one.body[:SHOWN])
+    return WholeQuarantinedView.model_construct(**vars(quarantined_view(one)), **shown)
 
 
 def _chosen(given: ChosenGiven) -> list[int] | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from weft.cli import cluster, remote
-from weft.errors import InputError
 
 if TYPE_CHECKING:
     from weft.api.client import AsyncEngine
@@ -90,12 +88,11 @@ class _ClusterDesk:
             return [_facts(one) for one in await desk.everything()]
 
     async def one(self, number: int) -> Facts:
+        from weft.runtime.releasing import said
+
         async with self._at.quarantine() as desk:
-            found = await desk.everything()
-        if number > len(found):
-            there = f"it holds {len(found)}" if found else "it is empty"
-            raise InputError(f"there is no message {number} in quarantine: {there}")
-        return {**_facts(found[number - 1]), **_message(found[number - 1])}
+            found = await desk.one(number)
+        return {**_facts(found), **said(found.body)}
 
     async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
         async with self._at.quarantine() as desk:
@@ -123,13 +120,3 @@ def _facts(one: Held) -> Facts:
         "reason": one.reason,
         "bytes": len(one.body),
     }
-
-
-def _message(one: Held) -> Facts:
-    """Return the message as JSON, or in base64 when it is none."""
-    import msgspec
-
-    try:
-        return {"message": msgspec.json.decode(one.body)}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {"base64": base64.b64encode(one.body).decode()}

@@ -10,11 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Collection
+from typing import Any
 
 import msgspec
 
 from weft.errors import InputError, MessageError
 from weft.kernel.envelope import names_in
+from weft.kernel.json import decode, too_deep
 from weft.kernel.messages import decode_token, encode_again
 from weft.ports.bus import Bus, Delivery
 from weft.ports.inspection import Inspector, Shelf
@@ -54,6 +56,12 @@ class QuarantineDesk:
         taken = await self._taken()
         await _give_back(taken)
         return [held for held, _ in taken]
+
+    async def one(self, number: int) -> Held:
+        """Return one message, and leave it where it is; InputError when it is not there."""
+        chosen = await self._chosen((number,))
+        await _give_back(chosen)
+        return chosen[0][0]
 
     async def release(self, numbers: Collection[int] | None, *, force: bool = False) -> list[Held]:
         """Send messages (None: all) to the workers once more, and return them.
@@ -109,6 +117,21 @@ class QuarantineDesk:
         if run is not None and run.ended_ms is not None:
             return True
         return (await self._inspector.look(execution_id)).over
+
+
+def said(body: bytes) -> dict[str, Any]:
+    """Return what a message says: as JSON, or in base64 when it is none that could be told."""
+    if too_deep(body):
+        return in_base64(body)
+    try:
+        return {"message": decode(body)}
+    except MessageError:
+        return in_base64(body)
+
+
+def in_base64(body: bytes) -> dict[str, Any]:
+    """Return the bytes of a message."""
+    return {"base64": base64.b64encode(body).decode()}
 
 
 async def _give_back(held: list[_InHand]) -> None:
