@@ -3,10 +3,10 @@
     celery -A celery_peer worker          # the worker, as its documentation starts it
     python celery_peer.py                 # the driver: orders on standard input, one JSON a line
 
-It needs `celery[redis]` and nothing of weft, so that it can run in an environment of its own:
+It needs `celery[redis]` and nothing of onward, so that it can run in an environment of its own:
 `compare.py` starts both. Settings come by the environment (PEER_*).
 
-The prefetch is that of a weft worker, and the worker runs without gossip, mingle, heartbeat and
+The prefetch is that of an onward worker, and the worker runs without gossip, mingle, heartbeat and
 events. Celery keeps the result of every task unless it is told not to (PEER_RESULTS=last: only the
 last of a chain) and publishes without confirms unless it is told to (PEER_CONFIRM=1).
 """

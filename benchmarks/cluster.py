@@ -1,4 +1,4 @@
-"""A cluster of one's own for a benchmark: private services, and real `weft` processes on them.
+"""A cluster of one's own for a benchmark: private services, and real `onward` processes on them.
 
 Everything listens on loopback and keeps its data in a folder that is removed at the end. The
 services end with the process that started them, however that ends. PostgreSQL and Redis are as
@@ -28,12 +28,12 @@ import redis
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from onward.bootstrap import compile_source  # noqa: E402
+from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster  # noqa: E402
+from onward.languages.graph.document import parse_definition  # noqa: E402
 from services.postgres import UNPRIVILEGED, _folders  # noqa: E402
 from services.process import Kept, free_port, keep, listening, program, room  # noqa: E402
 from services.rabbitmq import RabbitServer, start_rabbitmq  # noqa: E402
-from weft.bootstrap import compile_source  # noqa: E402
-from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster  # noqa: E402
-from weft.languages.graph.document import parse_definition  # noqa: E402
 
 START_S = 60
 
@@ -123,7 +123,7 @@ class PostgresServer:
             self._kept.end()
             self._kept = None
 
-    def new_database(self, name: str = "weft") -> str:
+    def new_database(self, name: str = "onward") -> str:
         """Make a database and return its URL."""
         where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"]
         subprocess.run([*self._program("createdb"), *where, name], check=True, cwd=self.folder)
@@ -134,16 +134,16 @@ class PostgresServer:
 
 
 class Processes:
-    """The weft processes of one cluster, by name: `worker-1`, `scheduler-2` and so on."""
+    """The onward processes of one cluster, by name: `worker-1`, `scheduler-2` and so on."""
 
     def __init__(self, settings: ClusterSettings, folder: Path) -> None:
         self._environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("WEFT_")},
-            "WEFT_RABBITMQ_URL": settings.rabbitmq_url,
-            "WEFT_REDIS_URL": settings.redis_url,
-            "WEFT_POSTGRES_URL": settings.postgres_url,
-            "WEFT_QUEUE_TYPE": settings.queue_type,
-            "WEFT_GIVE_UP": "600",
+            **{name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")},
+            "ONWARD_RABBITMQ_URL": settings.rabbitmq_url,
+            "ONWARD_REDIS_URL": settings.redis_url,
+            "ONWARD_POSTGRES_URL": settings.postgres_url,
+            "ONWARD_QUEUE_TYPE": settings.queue_type,
+            "ONWARD_GIVE_UP": "600",
         }
         self.log = folder / "processes.log"
         self._words: dict[str, tuple[str, ...]] = {}
@@ -153,7 +153,7 @@ class Processes:
     def start(self, name: str, *words: str) -> None:
         """Start a process; what stands before the dash is its command."""
         self._words[name] = words
-        command = [str(Path(sys.executable).with_name("weft")), name.partition("-")[0], *words]
+        command = [str(Path(sys.executable).with_name("onward")), name.partition("-")[0], *words]
         with self.log.open("ab") as log:
             self.running[name] = subprocess.Popen(
                 command, env=self._environment, stdout=log, stderr=log
@@ -177,7 +177,7 @@ class Processes:
                 raise RuntimeError(f"{ended} ended: {said.decode(errors='replace')[-3000:]}")
             return said.count(b": ready") >= count
 
-        _until(ready, "the weft processes")
+        _until(ready, "the onward processes")
 
     def memory_mb(self, kind: str) -> tuple[float, float]:
         """Return the largest memory of any process of a kind: now, and at its peak."""
@@ -211,7 +211,7 @@ def private_services(
     *, fsync: str = "everysec"
 ) -> Iterator[tuple[RabbitServer, RedisServer, PostgresServer]]:
     """Start one of each, and end them when the context is left."""
-    with tempfile.TemporaryDirectory(prefix="weft-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="onward-bench-") as folder:
         rabbit, kept = start_rabbitmq()
         postgres = PostgresServer()
         store = RedisServer(Path(folder), fsync=fsync)

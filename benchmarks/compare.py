@@ -12,12 +12,12 @@ each engine with one worker process, a new one every time, warmed up:
             its first message until the last result can be read
     split   one run of many items, one trivial node each, gathered again; handing in included
 
-weft runs as in production: `weft worker`, `weft scheduler` and `weft master` are processes of their
-own, every publish is confirmed, every node claimed, its history written to PostgreSQL; the clock
-stops when the master has written the last ending. Celery is compared with `acks_late`, which a task
-needs in order not to be lost, in the faster of its two pools, and in two ways: with the result of
-every task in its backend, as it does by default and as weft keeps every node's output; and with
-only the last result of a chain kept.
+onward runs as in production: `onward worker`, `onward scheduler` and `onward master` are processes
+of their own, every publish is confirmed, every node claimed, its history written to PostgreSQL; the
+clock stops when the master has written the last ending. Celery is compared with `acks_late`, which
+a task needs in order not to be lost, in the faster of its two pools, and in two ways: with the
+result of every task in its backend, as it does by default and as onward keeps every node's output;
+and with only the last result of a chain kept.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from onward.bootstrap import compile_source  # noqa: E402
+from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster  # noqa: E402
+from onward.languages.graph.program import GraphProgram  # noqa: E402
 from services.postgres import new_database as new_postgres  # noqa: E402
 from services.postgres import start_postgres  # noqa: E402
 from services.rabbitmq import RabbitServer, start_rabbitmq  # noqa: E402
 from services.redis import new_database as new_redis  # noqa: E402
 from services.redis import start_redis  # noqa: E402
-from weft.bootstrap import compile_source  # noqa: E402
-from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster  # noqa: E402
-from weft.languages.graph.program import GraphProgram  # noqa: E402
 
 CELERY = "celery[redis]>=5.5,<6"
 LENGTH = 10
@@ -72,10 +72,10 @@ FLAVOURS = {
 publisher confirms."""
 RATIOS = {
     "as it comes (prefork, acks early, every result kept)": tuple(FLAVOURS)[6:],
-    "acks late, every result kept, as weft keeps it": tuple(FLAVOURS)[:2],
+    "acks late, every result kept, as onward keeps it": tuple(FLAVOURS)[:2],
     "acks late, only the last result kept": tuple(FLAVOURS)[3:5],
 }
-"""What weft is compared with: the faster of these."""
+"""What onward is compared with: the faster of these."""
 
 Sample = dict[str, float]
 
@@ -133,8 +133,8 @@ class Group:
         return ticks / TICKS
 
 
-class Weft:
-    """One worker, scheduler and master of weft, and the driver's own connections."""
+class Onward:
+    """One worker, scheduler and master of onward, and the driver's own connections."""
 
     def __init__(self, cluster: Cluster, worker: Group, others: Group) -> None:
         self.worker = worker
@@ -157,7 +157,7 @@ class Weft:
             execution = await self._cluster.store.execution(run)
             context = json.loads((execution and execution.completion) or b"{}")["final_context"]
             if context.get(f"${node}") != value:
-                raise SystemExit(f"weft came to {context}")
+                raise SystemExit(f"onward came to {context}")
 
     async def chain(self, runs: int) -> Sample:
         """Measure the chain."""
@@ -182,19 +182,19 @@ class Weft:
 
 
 @asynccontextmanager
-async def open_weft(servers: Servers, slots: int, folder: Path) -> AsyncIterator[Weft]:
-    """Start weft on places of its own, and warm it up."""
+async def open_onward(servers: Servers, slots: int, folder: Path) -> AsyncIterator[Onward]:
+    """Start onward on places of its own, and warm it up."""
     settings = ClusterSettings(
         rabbitmq_url=servers.rabbitmq.new_host(),
         redis_url=new_redis(servers.redis),
         postgres_url=await asyncio.to_thread(new_postgres, servers.postgres),
     )
     environment = {
-        "WEFT_RABBITMQ_URL": settings.rabbitmq_url,
-        "WEFT_REDIS_URL": settings.redis_url,
-        "WEFT_POSTGRES_URL": settings.postgres_url,
+        "ONWARD_RABBITMQ_URL": settings.rabbitmq_url,
+        "ONWARD_REDIS_URL": settings.redis_url,
+        "ONWARD_POSTGRES_URL": settings.postgres_url,
     }
-    program = str(Path(sys.executable).with_name("weft"))
+    program = str(Path(sys.executable).with_name("onward"))
     worker, others = Group(), Group()
     try:
         async with open_cluster(settings) as cluster:
@@ -202,10 +202,10 @@ async def open_weft(servers: Servers, slots: int, folder: Path) -> AsyncIterator
             worker.start(words, environment, folder / "worker.log")
             for name in ("scheduler", "master"):
                 others.start([program, name], environment, folder / f"{name}.log")
-            weft = Weft(cluster, worker, others)
-            warming = await weft.hand_in(chain(), list(range(WARM_UP)))
-            await weft.wait(warming, "n0", list(range(1, WARM_UP + 1)))
-            yield weft
+            onward = Onward(cluster, worker, others)
+            warming = await onward.hand_in(chain(), list(range(WARM_UP)))
+            await onward.wait(warming, "n0", list(range(1, WARM_UP + 1)))
+            yield onward
     finally:
         worker.end()
         others.end()
@@ -321,14 +321,16 @@ async def measure(
     given: argparse.Namespace, servers: Servers, peer: list[str], folder: Path
 ) -> dict[str, list[Sample]]:
     """Measure every engine in every round, in turns."""
-    samples: dict[str, list[Sample]] = {name: [] for name in ("weft", *(FLAVOURS if peer else ()))}
+    samples: dict[str, list[Sample]] = {
+        name: [] for name in ("onward", *(FLAVOURS if peer else ()))
+    }
     for number in range(1, given.rounds + 1):
         for name, found in samples.items():
             print(f"round {number} of {given.rounds}: {name}", file=sys.stderr)
-            if name == "weft":
-                async with open_weft(servers, given.slots, folder) as weft:
-                    sample = await weft.chain(given.runs)
-                    sample["items_per_s"] = await weft.split(given.items)
+            if name == "onward":
+                async with open_onward(servers, given.slots, folder) as onward:
+                    sample = await onward.chain(given.runs)
+                    sample["items_per_s"] = await onward.split(given.items)
             else:
                 celery = open_celery(servers, peer, name, given.slots, folder)
                 try:
@@ -341,20 +343,25 @@ async def measure(
 
 
 def report(samples: dict[str, list[Sample]]) -> dict[str, Any]:
-    """Return the medians, and how weft compares."""
+    """Return the medians, and how onward compares."""
     medians = {
         name: {key: round(statistics.median(one[key] for one in found), 1) for key in found[0]}
         for name, found in samples.items()
     }
     ratios = {
         what: {
-            key: round(medians["weft"][key] / max(medians[name][key] for name in names), 2)
+            key: round(medians["onward"][key] / max(medians[name][key] for name in names), 2)
             for key in ("nodes_per_s", "items_per_s")
         }
         for what, names in RATIOS.items()
         if names[0] in medians
     }
-    return {"rounds": len(samples["weft"]), "medians": medians, "ratio": ratios, "samples": samples}
+    return {
+        "rounds": len(samples["onward"]),
+        "medians": medians,
+        "ratio": ratios,
+        "samples": samples,
+    }
 
 
 def table(found: dict[str, Any]) -> str:
@@ -364,14 +371,14 @@ def table(found: dict[str, Any]) -> str:
     lines = ["".join((f"{'':<36}", *(f"{head:>20}" for head in heads)))]
     for name, one in found["medians"].items():
         lines.append("".join((f"{name:<36}", *(f"{one[key]:>20,.0f}" for key in keys))))
-    beside = found["medians"]["weft"]["beside_us"]
+    beside = found["medians"]["onward"]["beside_us"]
     lines.append(
-        f"\nmedians of {found['rounds']}; beside its worker, weft's scheduler and master use"
+        f"\nmedians of {found['rounds']}; beside its worker, onward's scheduler and master use"
     )
     lines[-1] += f" {beside:.0f} us/node"
     for what, ratio in found["ratio"].items():
         lines.append(
-            f"weft to Celery, {what}: {ratio['nodes_per_s']} times the nodes/s,"
+            f"onward to Celery, {what}: {ratio['nodes_per_s']} times the nodes/s,"
             f" {ratio['items_per_s']} times the items/s"
         )
     return "\n".join(lines)
@@ -384,7 +391,7 @@ def peer_command(python: str | None) -> list[str]:
     if shutil.which("uv") is None:
         raise SystemExit(
             f"The peer needs {CELERY} in an environment of its own: install uv, or give "
-            "--peer-python; with --no-peer only weft is measured."
+            "--peer-python; with --no-peer only onward is measured."
         )
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", CELERY, "python"]
@@ -400,11 +407,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--items", type=int, default=1_000, help="items of the split")
     parser.add_argument("--slots", type=int, default=128, help="the prefetch of either worker")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--no-peer", action="store_true", help="measure weft alone")
+    parser.add_argument("--no-peer", action="store_true", help="measure onward alone")
     parser.add_argument("--peer-python", help="a Python that has celery[redis]")
     given = parser.parse_args(arguments)
     peer = [] if given.no_peer else peer_command(given.peer_python)
-    with tempfile.TemporaryDirectory(prefix="weft-compare-") as name:
+    with tempfile.TemporaryDirectory(prefix="onward-compare-") as name:
         servers = Servers(start_rabbitmq()[0], start_redis()[0], start_postgres(durable=True)[0])
         found = report(asyncio.run(measure(given, servers, peer, Path(name))))
     print(json.dumps(found, indent=2) if given.json else table(found))

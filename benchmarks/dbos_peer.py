@@ -5,8 +5,9 @@
         that enqueues a child workflow for every item on a queue and waits for them all
     W4  one workflow of three steps at a time
 
-It needs `dbos` and nothing of weft, so that it can run in an environment of its own: `embedded.py`
-starts it. Prints one JSON object, with the durability settings that DBOS chose for its database.
+It needs `dbos` and nothing of onward, so that it can run in an environment of its own:
+`embedded.py` starts it. Prints one JSON object, with the durability settings that DBOS chose for
+its database.
 """
 
 from __future__ import annotations

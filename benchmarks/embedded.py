@@ -5,9 +5,9 @@
     python benchmarks/embedded.py --peer-python /somewhere/bin/python     # has dbos installed
     python benchmarks/embedded.py --no-peer
 
-Every round measures weft with control nodes, weft with activities, and the peer, each in a process
-of its own on a new file; the figures are medians over the rounds. Both engines sync every commit.
-The peer gets fewer runs and items because it is slower; what is compared are rates.
+Every round measures onward with control nodes, onward with activities, and the peer, each in a
+process of its own on a new file; the figures are medians over the rounds. Both engines sync every
+commit. The peer gets fewer runs and items because it is slower; what is compared are rates.
 
 The ratio is a property of the disk as much as of the engines: one syncs for every step, the other
 for every batch. So each round also times a bare sync of 4 KiB, and the report shows it: do not
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
             "or do:\n"
             f"    python -m venv /tmp/peer && /tmp/peer/bin/pip install '{DBOS}'\n"
             f"    {sys.executable} {__file__} --peer-python /tmp/peer/bin/python\n"
-            "With --no-peer only weft is measured.",
+            "With --no-peer only onward is measured.",
             file=sys.stderr,
         )
         return 2
@@ -72,10 +72,10 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--runs", type=int, default=1_000, help="runs of the chain (weft)")
-    parser.add_argument("--items", type=int, default=10_000, help="items of the split (weft)")
+    parser.add_argument("--runs", type=int, default=1_000, help="runs of the chain (onward)")
+    parser.add_argument("--items", type=int, default=10_000, help="items of the split (onward)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--no-peer", action="store_true", help="measure weft alone")
+    parser.add_argument("--no-peer", action="store_true", help="measure onward alone")
     parser.add_argument("--peer-python", help="a Python that has dbos")
     return parser.parse_args(arguments)
 
@@ -127,10 +127,10 @@ def _warn_of_memory_file_system() -> None:
 def _report(
     control: Samples, activity: Samples, dbos: Samples, syncs: list[float]
 ) -> dict[str, Any]:
-    engines = {"weft, control nodes": control, "weft, activities": activity, "DBOS": dbos}
+    engines = {"onward, control nodes": control, "onward, activities": activity, "DBOS": dbos}
     figures = {name: _figures(samples) for name, samples in engines.items() if samples}
     if dbos:
-        for name in ("weft, control nodes", "weft, activities"):
+        for name in ("onward, control nodes", "onward, activities"):
             for load in ("w1", "w2"):
                 ratio = figures[name][load] / figures["DBOS"][load]
                 figures[name][f"{load}_ratio"] = round(ratio, 1)
@@ -138,7 +138,7 @@ def _report(
         "rounds": len(control),
         "sync_ms": [round(one, 2) for one in syncs],
         "durability": {
-            "weft": control[0]["durability"],
+            "onward": control[0]["durability"],
             **({"DBOS": dbos[0]["durability"]} if dbos else {}),
         },
         "dbos": dbos[0]["version"] if dbos else None,

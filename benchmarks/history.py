@@ -16,14 +16,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.postgres.opening import open_store
-from weft.kernel.lineage import Frame
-from weft.kernel.messages import NodeStatusMessage
-from weft.kernel.moment import to_iso
-from weft.ports.events import Drafts, numbered
-from weft.ports.journal import Batch, Definition, Execution
-from weft.ports.ledger import node_run_of
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.postgres.opening import open_store
+from onward.kernel.lineage import Frame
+from onward.kernel.messages import NodeStatusMessage
+from onward.kernel.moment import to_iso
+from onward.ports.events import Drafts, numbered
+from onward.ports.journal import Batch, Definition, Execution
+from onward.ports.ledger import node_run_of
 
 RUN = "run_history"
 NOW_MS = 1_790_000_000_000

@@ -7,7 +7,7 @@
     python benchmarks/scale.py timers                 # 10,000 timers due at the same instant
     python benchmarks/scale.py million                # 1,000,000 pending timers
 
-Each starts private services and real `weft` processes, says how far it is on standard error, and
+Each starts private services and real `onward` processes, says how far it is on standard error, and
 prints a table (`--json`: one object for each line) on standard output. The exit code is 1 when a
 promise is broken. Slow calls are those that Redis itself logs: 20 ms or more. Its log measures time
 that passes, not work, so Redis goes before all other processes when this is run as root; and a

@@ -2,7 +2,7 @@
 
     python benchmarks/subscribers.py [--cluster] [--items 10000] [--streams 200] [--rounds 5]
 
-A server runs a split: `weft dev`, or with `--cluster` a master beside a worker and a scheduler on
+A server runs a split: `onward dev`, or with `--cluster` a master beside a worker and a scheduler on
 private services. The streams are read by a process of their own, over bare sockets, which checks
 that each sees every number once. Rounds with and without streams take turns; the medians count.
 """
@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 
 from cluster import bench, free_port, say
 
-from weft import AsyncEngine
-from weft.kernel.moment import from_iso
+from onward import AsyncEngine
+from onward.kernel.moment import from_iso
 
 WAIT_S = 6
 """Long enough for all streams to be open before the items begin."""
@@ -78,10 +78,10 @@ class Round(NamedTuple):
 
 @asynccontextmanager
 async def embedded() -> AsyncIterator[Server]:
-    """Serve with `weft dev`: the engine is in the same process."""
+    """Serve with `onward dev`: the engine is in the same process."""
     with tempfile.TemporaryDirectory() as folder:
-        weft = Path(sys.executable).with_name("weft")
-        arguments = [weft, "dev", "--listen", "127.0.0.1:0", "--db", f"{folder}/weft.db"]
+        onward = Path(sys.executable).with_name("onward")
+        arguments = [onward, "dev", "--listen", "127.0.0.1:0", "--db", f"{folder}/onward.db"]
         process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
         assert process.stderr is not None
         try:

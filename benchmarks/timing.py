@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 from cluster import Bench, say
 
-from weft.adapters.redis.keys import Keys
-from weft.adapters.redis.scripting import script
-from weft.adapters.redis.timers import CHANNEL, KEYS, RedisTimers, timer_name
-from weft.bootstrap import now_ms
-from weft.kernel.messages import Token, encode_message
-from weft.runtime.queues import EXECUTION
+from onward.adapters.redis.keys import Keys
+from onward.adapters.redis.scripting import script
+from onward.adapters.redis.timers import CHANNEL, KEYS, RedisTimers, timer_name
+from onward.bootstrap import now_ms
+from onward.kernel.messages import Token, encode_message
+from onward.runtime.queues import EXECUTION
 
 CHUNK = 2_000
 FAR_MS = 3_600_000

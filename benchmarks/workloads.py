@@ -1,4 +1,4 @@
-"""The work that both engines are measured on, as weft does it.
+"""The work that both engines are measured on, as onward does it.
 
     W1  many runs of a chain of nodes
     W2  one run that splits an array, one trivial node for each item, and gathers the results
@@ -25,12 +25,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.bootstrap import Settings, builtin, compile_source, open_engine
-from weft.kernel.outcome import Succeeded
-from weft.languages.graph.program import GraphProgram
-from weft.ports.node import Catalogue, Tools
-from weft.runtime.engine import Engine
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.bootstrap import Settings, builtin, compile_source, open_engine
+from onward.kernel.outcome import Succeeded
+from onward.languages.graph.program import GraphProgram
+from onward.ports.node import Catalogue, Tools
+from onward.runtime.engine import Engine
 
 Kind = Literal["control", "activity"]
 
@@ -46,7 +46,7 @@ class Add(msgspec.Struct, frozen=True):
 
 
 def catalogue() -> Catalogue:
-    """Return weft's own node types and the trivial activity."""
+    """Return onward's own node types and the trivial activity."""
     types = Catalogue()
     for one in builtin:
         types.register(
@@ -105,8 +105,8 @@ def _compiled(document: dict[str, Any]) -> GraphProgram:
 @asynccontextmanager
 async def fresh_engine(folder: Path | None = None) -> AsyncIterator[Engine]:
     """Open an engine with everything at its default, on a new file."""
-    with tempfile.TemporaryDirectory(prefix="weft-bench-", dir=folder) as place:
-        settings = Settings(database=Path(place) / "weft.db")
+    with tempfile.TemporaryDirectory(prefix="onward-bench-", dir=folder) as place:
+        settings = Settings(database=Path(place) / "onward.db")
         async with open_engine(settings, catalogue=CATALOGUE) as engine:
             yield engine
 
@@ -161,8 +161,8 @@ async def latencies(kind: Kind, runs: int, length: int = 3) -> list[float]:
 
 def durability() -> str:
     """Return the pragmas that the engine's own connection writes with."""
-    with tempfile.TemporaryDirectory(prefix="weft-bench-") as place:
-        journal = SqliteJournal(Path(place) / "weft.db")
+    with tempfile.TemporaryDirectory(prefix="onward-bench-") as place:
+        journal = SqliteJournal(Path(place) / "onward.db")
         (mode,) = journal._writer.execute("PRAGMA journal_mode").fetchone()
         (synchronous,) = journal._writer.execute("PRAGMA synchronous").fetchone()
         journal.close()

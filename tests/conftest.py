@@ -4,8 +4,8 @@ import signal
 
 from hypothesis import settings
 
-settings.register_profile("weft", deadline=None)
-settings.load_profile("weft")
+settings.register_profile("onward", deadline=None)
+settings.load_profile("onward")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background of a shell ignores it, and so would every process that a test starts.

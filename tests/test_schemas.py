@@ -10,17 +10,17 @@ import pytest
 from msgspec import Raw
 
 from kernel.builders import item, token
-from support.documents import TRIGGER, node, transform, workflow
-from support.harness import Lab
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.errors import MessageError
-from weft.kernel.context import Ref
-from weft.kernel.messages import (
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.errors import MessageError
+from onward.kernel.context import Ref
+from onward.kernel.messages import (
     NodeExecutionMessage,
     decode_token,
     encode_message,
     schemas,
 )
+from support.documents import TRIGGER, node, transform, workflow
+from support.harness import Lab
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 PAGE = (REFERENCE / "messages.md").read_text()
@@ -39,10 +39,11 @@ def faults(name, message):
 def test_the_committed_schema_is_the_one_the_code_says(name):
     path = REFERENCE / "schemas" / f"{name}.json"
     text = json.dumps(SCHEMAS[name], indent=2, sort_keys=True) + "\n"
-    if os.environ.get("WEFT_UPDATE"):
+    if os.environ.get("ONWARD_UPDATE"):
         path.write_text(text)
     assert path.exists() and text == path.read_text(), (
-        f"{path.name} is not what the code says: WEFT_UPDATE=1 ./weft check tests/test_schemas.py"
+        f"{path.name} is not what the code says: ONWARD_UPDATE=1 ./onward check "
+        "tests/test_schemas.py"
     )
 
 
@@ -54,7 +55,7 @@ def test_no_schema_is_committed_that_the_code_does_not_know():
 def test_a_schema_is_valid_titled_and_belongs_to_no_host(name):
     schema = SCHEMAS[name]
     assert jsonschema_rs.meta.is_valid(schema)
-    assert (name, f"urn:weft:{name}") == (schema["title"], schema["$id"])
+    assert (name, f"urn:onward:{name}") == (schema["title"], schema["$id"])
 
 
 # -- what the engine says ------------------------------------------------------------------------

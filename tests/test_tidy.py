@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "weft"
+SOURCE = ROOT / "src" / "onward"
 MODULES = sorted(SOURCE.rglob("*.py"))
 TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
 PAGES = sorted(
@@ -27,8 +27,8 @@ FOREIGN_WORDS = re.compile(
 )
 FOREIGN_ALLOWED = {
     "tests/api/exercised.py": {"session"},  # a run of pytest, in the names of its hooks
-    "src/weft/languages/serverless/read_remotes.py": {"agent"},  # a method of A2A
-    "src/weft/nodes/mcp_talk.py": {"session"},  # a header of MCP
+    "src/onward/languages/serverless/read_remotes.py": {"agent"},  # a method of A2A
+    "src/onward/nodes/mcp_talk.py": {"session"},  # a header of MCP
     "tests/host/servers.py": {"session", "sessions"},  # of SMTP
     "tests/host/test_http.py": {"session"},  # the name of a cookie
 }
@@ -178,7 +178,7 @@ def _covered(package: Path, words: set[str]) -> bool:
 
 def test_the_project_speaks_of_itself_alone():
     findings = []
-    scripts = (ROOT / "weft", ROOT / ".ci" / "run", *SOURCE.rglob("*.sql"))
+    scripts = (ROOT / "onward", ROOT / ".ci" / "run", *SOURCE.rglob("*.sql"))
     examples = [
         path
         for path in (ROOT / "examples").rglob("*")

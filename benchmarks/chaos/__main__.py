@@ -1,4 +1,4 @@
-"""The command: `./weft check --chaos`, or `python -m benchmarks.chaos` in a checkout."""
+"""The command: `./onward check --chaos`, or `python -m benchmarks.chaos` in a checkout."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _print_plan(plan: Plan) -> None:
 
 
 def _in_loop(plan: Plan, limits: Limits, tell: Tell) -> Report:
-    from weft.cli.serving import new_loop
+    from onward.cli.serving import new_loop
 
     async def main() -> Report:
         task = asyncio.current_task()

@@ -28,8 +28,8 @@ from benchmarks.chaos.report import Report
 from benchmarks.chaos.standin import StandIn
 from benchmarks.chaos.workflows import workflows
 
-from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
-from weft.errors import WeftError
+from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
+from onward.errors import OnwardError
 
 HEARTBEAT_S = 4
 """Short, so that a worker that is frozen or silent loses its messages while it still lives."""
@@ -68,7 +68,7 @@ class _Ground:
 
 async def run(plan: Plan, limits: Limits, tell: Tell) -> Report:
     """Run a campaign and return what came of it; on a broken promise its logs are kept."""
-    logs = Path(tempfile.mkdtemp(prefix="weft-chaos-logs-"))
+    logs = Path(tempfile.mkdtemp(prefix="onward-chaos-logs-"))
     report = Report(plan.seed)
     tell("starting", 0, 0, 0)
     async with _ground(plan, logs) as ground:
@@ -87,7 +87,7 @@ async def run(plan: Plan, limits: Limits, tell: Tell) -> Report:
 
 @asynccontextmanager
 async def _ground(plan: Plan, logs: Path) -> AsyncIterator[_Ground]:
-    data = Path(tempfile.mkdtemp(prefix="weft-chaos-"))
+    data = Path(tempfile.mkdtemp(prefix="onward-chaos-"))
     async with AsyncExitStack() as stack:
         stack.callback(shutil.rmtree, data, ignore_errors=True)
         stack.callback(servers.end_everything)
@@ -139,7 +139,7 @@ def _addresses(direct: dict[str, str], proxies: dict[str, Proxy]) -> dict[str, s
         user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
         query = f"heartbeat={HEARTBEAT_S}" if name == "rabbitmq" else ""
         place = parts._replace(netloc=f"{user}127.0.0.1:{proxies[name].port}", query=query)
-        places[f"WEFT_{name.upper()}_URL"] = urlunsplit(place)
+        places[f"ONWARD_{name.upper()}_URL"] = urlunsplit(place)
     return places
 
 
@@ -241,7 +241,7 @@ async def _wait(over: Callable[[], Any], limit_s: float) -> float:
     """Return how long it took, or the limit; the oracle will say what is missing."""
     began = time.monotonic()
     while (elapsed_s := time.monotonic() - began) < limit_s:
-        with suppress(WeftError):
+        with suppress(OnwardError):
             if await over():
                 break
         await asyncio.sleep(0.5)

@@ -14,10 +14,10 @@ from benchmarks.chaos.oracle import Seen, comparable
 from benchmarks.chaos.peace import Expected, visits_of
 from benchmarks.chaos.standin import StandIn
 
-from weft.adapters.rabbitmq.topology import QUARANTINE, Topology
-from weft.bootstrap.distributed import Cluster
-from weft.kernel.messages import decode_completion
-from weft.ports.journal import Execution
+from onward.adapters.rabbitmq.topology import QUARANTINE, Topology
+from onward.bootstrap.distributed import Cluster
+from onward.kernel.messages import decode_completion
+from onward.ports.journal import Execution
 
 MOST_RUNS = 100_000
 READERS = 8

@@ -14,11 +14,11 @@ from benchmarks.chaos.processes import Processes, go_on
 from benchmarks.chaos.proxy import Proxy
 from benchmarks.chaos.servers import Server
 
-from weft.adapters.host.clock import HostChance
-from weft.bootstrap.distributed import Cluster
-from weft.errors import WeftError
-from weft.kernel.messages import decode_token, encode_message
-from weft.ports.bus import Delivery
+from onward.adapters.host.clock import HostChance
+from onward.bootstrap.distributed import Cluster
+from onward.errors import OnwardError
+from onward.kernel.messages import decode_token, encode_message
+from onward.ports.bus import Delivery
 
 TAKEN_AT_ONCE = 5
 TAKING_S = 1.0
@@ -83,7 +83,7 @@ class Breaker:
                     then_cut=fault.variant == "then cut",
                 )
             case "duplicate" | "news":
-                with suppress(WeftError):  # nothing can be duplicated while the broker is away
+                with suppress(OnwardError):  # nothing can be duplicated while the broker is away
                     await self._duplicate(fault)
             case "wipe":
                 await self._cluster.redis.flushall()

@@ -13,8 +13,8 @@ from benchmarks.chaos.peace import INPUTS
 from benchmarks.chaos.plan import Fault, Plan
 from benchmarks.chaos.workflows import Workflow
 
-from weft.bootstrap.distributed import Cluster
-from weft.errors import WeftError
+from onward.bootstrap.distributed import Cluster
+from onward.errors import OnwardError
 
 TICK_S = 0.25
 MOST_STARTING = 100
@@ -77,7 +77,7 @@ class Load:
         program = workflow.program
         try:
             await self._starter.start(program, program.document.source, {"n": n}, run)
-        except (WeftError, OSError, TimeoutError) as problem:
+        except (OnwardError, OSError, TimeoutError) as problem:
             self.refused[type(problem).__name__] += 1
             return False
         started.accepted = True
@@ -88,7 +88,7 @@ class Load:
         """Whether a run has ended, as far as the store can say."""
         try:
             found = await self._cluster.store.execution(run)
-        except WeftError:
+        except OnwardError:
             return False
         return found is not None and found.ended_ms is not None
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from weft.simulation.checking import plain
+from onward.simulation.checking import plain
 
 Promise = Literal["lost", "doubled", "stuck", "wrong", "left behind", "slow", "died", "unfinished"]
 PROMISES: tuple[Promise, ...] = (
     *("lost", "doubled", "stuck", "wrong", "left behind", "slow", "died", "unfinished"),
 )
 
-FURNITURE = frozenset({"weft:format"})
+FURNITURE = frozenset({"onward:format"})
 """Keys that belong to the cluster and not to any run."""
 
 NEWS = frozenset({"waiting"})

@@ -12,9 +12,9 @@ from benchmarks.chaos.oracle import Peace, Visit, comparable
 from benchmarks.chaos.standin import StandIn
 from benchmarks.chaos.workflows import Workflow
 
-from weft.bootstrap import Settings, open_engine
-from weft.kernel.lineage import describe
-from weft.ports.journal import NodeRun
+from onward.bootstrap import Settings, open_engine
+from onward.kernel.lineage import describe
+from onward.ports.journal import NodeRun
 
 INPUTS = range(4)
 """The values of `n` that runs are started with."""

@@ -1,4 +1,4 @@
-"""The `weft` processes under test. One that dies is replaced; one that dies by itself is told."""
+"""The `onward` processes under test. One that dies is replaced; one that dies by itself is told."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Processes:
         self._environment = {
             **{name: value for name, value in os.environ.items() if not _troubles(name)},
             **environment,
-            "WEFT_GIVE_UP": str(GIVE_UP_S),
+            "ONWARD_GIVE_UP": str(GIVE_UP_S),
             # Compiled once for all lives: it is two thirds of the time that a start takes.
             "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
         }
@@ -81,7 +81,7 @@ class Processes:
             self._running[name] = self._start(name)
 
     def _start(self, name: str) -> subprocess.Popen[bytes]:
-        command = [str(Path(sys.executable).with_name("weft")), name.partition("-")[0]]
+        command = [str(Path(sys.executable).with_name("onward")), name.partition("-")[0]]
         with (self._folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -102,4 +102,4 @@ def go_on(process: subprocess.Popen[bytes]) -> None:
 
 def _troubles(name: str) -> bool:
     """Whether a variable of this environment would change what is tested, or slow it down."""
-    return name.startswith("WEFT_") or name == "PYTHONDONTWRITEBYTECODE"
+    return name.startswith("ONWARD_") or name == "PYTHONDONTWRITEBYTECODE"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from weft.bootstrap import builtin
-from weft.languages.graph.document import parse_definition
-from weft.languages.graph.program import GraphProgram, compile_graph
+from onward.bootstrap import builtin
+from onward.languages.graph.document import parse_definition
+from onward.languages.graph.program import GraphProgram, compile_graph
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.access.accounts import TableAccounts
-from weft.adapters.access.audit import TableAuditLog
-from weft.adapters.access.credentials import TableCredentials
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.embedded.tables import SqliteTables
-from weft.adapters.embedded.threaded import Threaded
-from weft.adapters.host.keys import KeyRing
-from weft.adapters.postgres.opening import open_store
-from weft.adapters.postgres.tables import PostgresTables
-from weft.errors import CredentialError, StorageError
-from weft.ports.access import ApiToken, Login, User
-from weft.ports.audit import AuditEntry
-from weft.ports.credentials import Credential
+from onward.adapters.access.accounts import TableAccounts
+from onward.adapters.access.audit import TableAuditLog
+from onward.adapters.access.credentials import TableCredentials
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.embedded.tables import SqliteTables
+from onward.adapters.embedded.threaded import Threaded
+from onward.adapters.host.keys import KeyRing
+from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.tables import PostgresTables
+from onward.errors import CredentialError, StorageError
+from onward.ports.access import ApiToken, Login, User
+from onward.ports.audit import AuditEntry
+from onward.ports.credentials import Credential
 
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 ADA = User(name="ada", role="admin", password="h", enabled=True, created_ms=1, changed_ms=1)
@@ -28,7 +28,7 @@ def place(request, tmp_path):
     """A path, or a URL."""
     if request.param == "postgres":
         return request.getfixturevalue("postgres_url")
-    return tmp_path / "weft.db"
+    return tmp_path / "onward.db"
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_the_audit_log(tables):
 
 
 async def test_a_credential_opens_only_as_what_it_was_sealed_as(tables):
-    book = TableCredentials(tables, KeyRing({"WEFT_KEY": KEY}, None), makes_key=False)
+    book = TableCredentials(tables, KeyRing({"ONWARD_KEY": KEY}, None), makes_key=False)
     made = Credential(
         name="a",
         type="generic",

@@ -17,8 +17,8 @@ def place(request, tmp_path):
     """A folder, or the three services, for this test alone."""
     if request.param == "embedded":
         return tmp_path
-    if "WEFT_KEY" not in os.environ:  # there is no key file that all processes of a cluster share
-        request.getfixturevalue("monkeypatch").setenv("WEFT_KEY", KEY)
+    if "ONWARD_KEY" not in os.environ:  # there is no key file that all processes of a cluster share
+        request.getfixturevalue("monkeypatch").setenv("ONWARD_KEY", KEY)
     return [request.getfixturevalue(f"{one}_url") for one in ("rabbitmq", "redis", "postgres")]
 
 

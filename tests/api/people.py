@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from api.service import serving
-from weft.api.access import Access
-from weft.runtime.access import Administration
+from onward.api.access import Access
+from onward.runtime.access import Administration
 
 OPERATOR = "the-token-of-the-operator"
 PASSWORD = "correct horse battery"
@@ -48,6 +48,6 @@ async def guarded(backend, access=None):
     _, tokens["expired"] = await administration.add_token("old", "admin", by="test", lasts_ms=-1)
     gone, tokens["revoked"] = await administration.add_token("gone", "admin", by="test")
     await administration.revoke_token(gone.token_id)
-    tokens["unknown"] = "weft_pat_" + "x" * 43
+    tokens["unknown"] = "onward_pat_" + "x" * 43
     async with serving(backend, access or Access.of("127.0.0.1", OPERATOR), 0.05) as service:
         yield Guarded(service, tokens)

@@ -11,14 +11,14 @@ from typing import Any
 import httpx2
 
 from api.exercised import noting
-from weft.api.access import Access
-from weft.api.app import make_app
-from weft.api.serving import Listener
-from weft.bootstrap import Settings
-from weft.bootstrap.dev import open_embedded_backend
-from weft.bootstrap.distributed import ClusterSettings, open_cluster
-from weft.bootstrap.master import guard_runs, open_cluster_backend
-from weft.runtime.backend import Backend
+from onward.api.access import Access
+from onward.api.app import make_app
+from onward.api.serving import Listener
+from onward.bootstrap import Settings
+from onward.bootstrap.dev import open_embedded_backend
+from onward.bootstrap.distributed import ClusterSettings, open_cluster
+from onward.bootstrap.master import guard_runs, open_cluster_backend
+from onward.runtime.backend import Backend
 
 PATIENCE_S = 120
 API = "/api/v1"
@@ -94,7 +94,7 @@ async def serving(
 @asynccontextmanager
 async def embedded(folder: Any, **more: Any) -> AsyncIterator[Backend]:
     """Open an embedded backend in a folder."""
-    async with open_embedded_backend(Settings(folder / "weft.db", **more)) as backend:
+    async with open_embedded_backend(Settings(folder / "onward.db", **more)) as backend:
         yield backend
 
 

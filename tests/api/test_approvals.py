@@ -6,15 +6,15 @@ import stat
 import pytest
 
 from api.test_signals import KEY, graph, waits
-from weft.adapters.host.keys import KeyRing
-from weft.adapters.host.signer import HostSigner
-from weft.errors import CredentialError
-from weft.runtime.invitations import Invitation, write_link
+from onward.adapters.host.keys import KeyRing
+from onward.adapters.host.signer import HostSigner
+from onward.errors import CredentialError
+from onward.runtime.invitations import Invitation, write_link
 
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch):
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
 
 
 def asking(**parameters):
@@ -247,5 +247,5 @@ def test_the_first_signature_makes_a_key_that_only_its_owner_reads(tmp_path):
 
 
 def test_without_a_key_nothing_is_signed_where_others_would_need_it():
-    with pytest.raises(CredentialError, match="WEFT_KEY"):
+    with pytest.raises(CredentialError, match="ONWARD_KEY"):
         HostSigner(KeyRing({}, None), makes_key=False).sign(b"data")

@@ -3,10 +3,10 @@
 from api.documents import chain
 from api.people import PASSWORD, administration_of, guarded
 from api.service import serving
-from weft.api.access import Access
-from weft.errors import StorageError
-from weft.ports.audit import AuditEntry
-from weft.runtime.auditing import Auditor, Record
+from onward.api.access import Access
+from onward.errors import StorageError
+from onward.ports.audit import AuditEntry
+from onward.runtime.auditing import Auditor, Record
 
 DAY_MS = 24 * 60 * 60 * 1000
 

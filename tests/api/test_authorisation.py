@@ -12,10 +12,10 @@ from websockets.exceptions import InvalidStatus
 
 from api.documents import chain
 from api.people import guarded
-from weft.api.access import Access
-from weft.api.app import make_app
-from weft.api.permissions import PERMISSIONS
-from weft.ports.access import RANK
+from onward.api.access import Access
+from onward.api.app import make_app
+from onward.api.permissions import PERMISSIONS
+from onward.ports.access import RANK
 
 JSON = "application/json"
 ROLES = ["viewer", "editor", "admin"]
@@ -54,7 +54,7 @@ async def test_the_matrix_of_operations_and_roles(door):
     wrong, tried = [], 0
     for path, some in whole["paths"].items():
         for method, operation in some.items():
-            least = operation["x-weft-role"]
+            least = operation["x-onward-role"]
             for who in [*ROLES, *NOBODIES]:
                 status = await _status(door, method, path, operation, who)
                 tried += 1

@@ -8,8 +8,8 @@ from contextlib import closing
 from api.documents import chain, waiting
 from api.gate import call, gate
 from api.service import PATIENCE_S
+from onward.adapters.redis.keys import Keys
 from support.harness import LIVE_TABLES
-from weft.adapters.redis.keys import Keys
 
 TOKENS = 1_000
 
@@ -53,7 +53,7 @@ async def left_behind(service, place, run):
 
 
 def rows(folder, table):
-    with closing(sqlite3.connect(folder / "weft.db")) as db:
+    with closing(sqlite3.connect(folder / "onward.db")) as db:
         return db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
 
 

@@ -8,22 +8,22 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-import weft
+import onward
 from api.documents import chain, fan_out, waiting
 from api.service import PATIENCE_S, distributed, embedded, serving
-from weft import AsyncEngine, Engine
-from weft.api.access import Access
-from weft.api.client.failures import UnreachableError, refusal
-from weft.api.client.following import follow, read_stream
-from weft.api.client.transport import Streamed
-from weft.errors import InputError
+from onward import AsyncEngine, Engine
+from onward.api.access import Access
+from onward.api.client.failures import UnreachableError, refusal
+from onward.api.client.following import follow, read_stream
+from onward.api.client.transport import Streamed
+from onward.errors import InputError
 
 
 @pytest.fixture(params=["inside", "embedded", "distributed"])
 def opened(request, tmp_path):
     """An engine in this process, and one behind each kind of server, to be opened."""
     if request.param == "inside":
-        return AsyncEngine.embedded(tmp_path / "weft.db")
+        return AsyncEngine.embedded(tmp_path / "onward.db")
     names = ("rabbitmq", "redis", "postgres")
     if request.param == "embedded":
         return behind(embedded(tmp_path))
@@ -84,7 +84,7 @@ async def test_workflows_are_kept_published_compared_and_taken_elsewhere(engine)
         one.pointer for one in await engine.diff("hello", 1, 2)
     ]
     assert not (await engine.disable("hello")).enabled
-    with pytest.raises(weft.ConflictError) as refused:
+    with pytest.raises(onward.ConflictError) as refused:
         await engine.start("hello", {"name": "Ada"})
     assert "WORKFLOW_DISABLED" == refused.value.code
     assert (await engine.enable("hello")).enabled
@@ -98,11 +98,11 @@ async def test_workflows_are_kept_published_compared_and_taken_elsewhere(engine)
 
 
 async def test_refusals_are_typed_and_say_where_and_what_to_do(engine):
-    with pytest.raises(weft.MissingError) as missing:
+    with pytest.raises(onward.MissingError) as missing:
         await engine.workflow("nobody")
-    with pytest.raises(weft.InvalidError) as invalid:
+    with pytest.raises(onward.InvalidError) as invalid:
         await engine.start({"id": "x", "nodes": []})
-    with pytest.raises(weft.InvalidError) as unread:
+    with pytest.raises(onward.InvalidError) as unread:
         await engine.call("GET", "/runs", query={"cursor": "nonsense"})
 
     assert (404, "NOT_FOUND") == (missing.value.status, missing.value.code)
@@ -114,18 +114,18 @@ async def test_refusals_are_typed_and_say_where_and_what_to_do(engine):
 
 async def test_a_run_that_does_not_complete_is_raised(engine):
     failing = await engine.start(chain(expression='error("no")'), {"name": "Ada"})
-    with pytest.raises(weft.RunFailedError) as failed:
+    with pytest.raises(onward.RunFailedError) as failed:
         await failing.result(PATIENCE_S)
     run = await engine.start(waiting())
     with pytest.raises(TimeoutError):
         await run.result(0.05)
     await run.cancel("enough")
-    with pytest.raises(weft.RunFailedError) as cancelled:
+    with pytest.raises(onward.RunFailedError) as cancelled:
         await run.result(PATIENCE_S)
 
     assert "halted" == failed.value.status
     assert ("cancelled", "enough") == (cancelled.value.status, cancelled.value.error["message"])
-    with pytest.raises(weft.ConflictError):
+    with pytest.raises(onward.ConflictError):
         await run.cancel()
 
 
@@ -159,7 +159,7 @@ async def test_the_events_of_many_runs_go_on_where_they_were_left(engine):
 
 
 def test_the_same_without_an_event_loop(tmp_path):
-    with Engine.embedded(tmp_path / "weft.db") as engine:
+    with Engine.embedded(tmp_path / "onward.db") as engine:
         engine.push(chain())
         run = engine.start("hello", {"name": "Ada"})
         watched = [one.type for one in run.events()]
@@ -173,7 +173,7 @@ def test_the_same_without_an_event_loop(tmp_path):
         assert 12 == engine.evaluate("{{ $a * 3 }}", variables={"a": 4})
         assert "embedded" == engine.server()["mode"]
         assert 1 == len(engine.listed("workers"))
-        with pytest.raises(weft.MissingError):
+        with pytest.raises(onward.MissingError):
             engine.run("nobody").info()
     with pytest.raises(UnreachableError, match="not open"):
         engine.server()
@@ -181,7 +181,7 @@ def test_the_same_without_an_event_loop(tmp_path):
 
 def test_who_waits_when_the_engine_is_closed_is_told(tmp_path):
     told = []
-    with Engine.embedded(tmp_path / "weft.db") as engine:
+    with Engine.embedded(tmp_path / "onward.db") as engine:
         run = engine.start(waiting())
         events = iter(run.events())
         first = next(events)
@@ -204,7 +204,7 @@ def test_who_waits_when_the_engine_is_closed_is_told(tmp_path):
 
 
 def test_who_comes_after_the_engine_was_closed_is_told(tmp_path):
-    with Engine.embedded(tmp_path / "weft.db") as engine:
+    with Engine.embedded(tmp_path / "onward.db") as engine:
         events = iter(engine.start(waiting()).events())
         assert "run.started" == next(events).type
 
@@ -215,19 +215,19 @@ def test_who_comes_after_the_engine_was_closed_is_told(tmp_path):
 async def test_a_token_is_sent(backend):
     async with serving(backend, Access.of("127.0.0.1", "a-secret-of-16-or-more")) as service:
         async with AsyncEngine.connect(service.url, "a-secret-of-16-or-more") as engine:
-            assert "weft" == (await engine.server())["name"]
+            assert "onward" == (await engine.server())["name"]
         async with AsyncEngine.connect(service.url, "another-secret-of-16") as engine:
-            with pytest.raises(weft.DeniedError):
+            with pytest.raises(onward.DeniedError):
                 await engine.server()
 
 
 async def test_a_server_that_is_not_there_is_told():
     async with AsyncEngine.connect("http://127.0.0.1:1") as engine:
-        with pytest.raises(weft.UnreachableError, match="does not answer"):
+        with pytest.raises(onward.UnreachableError, match="does not answer"):
             await engine.server()
 
 
-@pytest.mark.parametrize("url", ["weft", "ftp://weft", "http://", "http://[::1"])
+@pytest.mark.parametrize("url", ["onward", "ftp://onward", "http://", "http://[::1"])
 async def test_what_is_no_address_is_refused(url):
     with pytest.raises(InputError, match="is no address of a server"):
         await AsyncEngine.connect(url).open()
@@ -279,19 +279,20 @@ async def test_lines_end_in_any_way_and_data_may_have_several():
     assert [("7", b"a\nb")] == [tuple(one) async for one in read_stream(chunks())]
 
 
-def test_an_answer_that_is_not_wefts_is_still_an_error():
+def test_an_answer_that_is_not_onwards_is_still_an_error():
     assert isinstance(refusal(502, b"<html>"), UnreachableError)
     assert 418 == refusal(418, b"{}").status
 
 
-def test_importing_weft_loads_nothing_of_the_client():
+def test_importing_onward_loads_nothing_of_the_client():
     code = (
-        "import sys, weft; weft.__version__;"
-        " print([name for name in sys.modules if name.startswith(('weft.', 'msgspec', 'asyncio'))])"
+        "import sys, onward; onward.__version__;"
+        " print([name for name in sys.modules if name.startswith(('onward.', 'msgspec', "
+        "'asyncio'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert "[]\n" == done.stdout
-    assert {"Engine", "AsyncEngine", "ApiError"} <= set(dir(weft))
+    assert {"Engine", "AsyncEngine", "ApiError"} <= set(dir(onward))
     with pytest.raises(AttributeError, match="has no attribute 'engine'"):
-        weft.engine  # noqa: B018
+        onward.engine  # noqa: B018

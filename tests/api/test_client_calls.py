@@ -5,12 +5,12 @@ import inspect
 
 import pytest
 
-import weft
+import onward
 from api.documents import chain, fan_out, waiting
 from api.service import PATIENCE_S, distributed, embedded
 from api.test_client import behind
 from api.test_signals import KEY, graph
-from weft import AsyncEngine, AsyncRun, Engine, Run
+from onward import AsyncEngine, AsyncRun, Engine, Run
 
 ASKING = graph(
     {"id": "paid", "type": "wait_for_signal", "parameters": {"signal": "paid"}},
@@ -22,9 +22,9 @@ ASKING = graph(
 @pytest.fixture(params=["inside", "embedded", "distributed"])
 def opened(request, tmp_path, monkeypatch):
     """An engine in this process, and one behind each kind of server, to be opened."""
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
     if request.param == "inside":
-        return AsyncEngine.embedded(tmp_path / "weft.db")
+        return AsyncEngine.embedded(tmp_path / "onward.db")
     if request.param == "embedded":
         return behind(embedded(tmp_path))
     names = ("rabbitmq", "redis", "postgres")
@@ -73,7 +73,7 @@ async def test_one_run_is_tried_again_from_a_node(engine):
     info = await again.wait(PATIENCE_S)
 
     assert ("completed", run.id) == (info.status, info.retry_of)
-    with pytest.raises(weft.MissingError):
+    with pytest.raises(onward.MissingError):
         await again.adjust("each", max_concurrency=2)
     assert {"parent": None, "items": []} == await run.family()
 
@@ -143,7 +143,7 @@ async def test_people_programs_and_secrets_are_let_in(engine):
     assert 0 == await engine.rotate_credentials()
     assert "http_bearer" == (await engine.credential("pay"))["type"]
     await engine.remove_credential("pay")
-    with pytest.raises(weft.ConflictError):
+    with pytest.raises(onward.ConflictError):
         await engine.remove_user("ada")
     assert "admin" == (await engine.me())["role"]
     actions = [one["action"] async for one in engine.audit(target="credential pay")]
@@ -160,12 +160,12 @@ async def test_what_is_behind_runs_is_looked_at_and_set(engine):
 
     assert rule == await engine.flow("hello")
     await engine.drop_flow("hello")
-    with pytest.raises(weft.MissingError):
+    with pytest.raises(onward.MissingError):
         await engine.flow("hello")
     assert "http" == (await engine.node_type("http"))["type"]
     assert "http" in {one["type"] for one in await engine.node_types()}
     assert [] == await engine.discard_messages()
-    with pytest.raises(weft.InvalidError):
+    with pytest.raises(onward.InvalidError):
         await engine.discard_messages([7])
     events = await until(
         lambda: _past(engine, run.id), lambda found: "run.ended" in [one.type for one in found]
@@ -178,7 +178,7 @@ async def _past(engine, run):
 
 
 def test_many_things_at_once_without_an_event_loop(tmp_path):
-    with Engine.embedded(tmp_path / "weft.db") as engine:
+    with Engine.embedded(tmp_path / "onward.db") as engine:
         run = engine.start(waiting(), priority=2)
         engine.push(chain())
         engine.add_trigger("hello", {"kind": "manual"}, trigger_id="t")

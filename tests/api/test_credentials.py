@@ -6,9 +6,9 @@ import pytest
 
 from api.service import serving
 from host.servers import smtp_server
-from weft.adapters.host.keys import KeyRing
-from weft.bootstrap import Settings
-from weft.bootstrap.dev import open_embedded_backend
+from onward.adapters.host.keys import KeyRing
+from onward.bootstrap import Settings
+from onward.bootstrap.dev import open_embedded_backend
 
 SECRET = "sk_live_0123456789"
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -17,7 +17,7 @@ GIVEN = {"name": "payments", "type": "http_bearer", "fields": {"token": SECRET}}
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
 
 
 def calling(url, name="charge", credential="payments"):
@@ -127,21 +127,21 @@ async def test_a_credential_is_replaced_at_its_revision(service, echo):
 async def test_every_credential_is_sealed_with_a_newer_key(service, echo, monkeypatch):
     await service.post("/credentials", GIVEN)
     newer = "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY="
-    monkeypatch.setenv("WEFT_KEY", f"{newer},{KEY}")
+    monkeypatch.setenv("ONWARD_KEY", f"{newer},{KEY}")
     first = await service.post("/credentials:rotate")
     again = await service.post("/credentials:rotate")
-    monkeypatch.setenv("WEFT_KEY", newer)
+    monkeypatch.setenv("ONWARD_KEY", newer)
     run = await service.ended(await service.start(calling(echo[0]), {}))
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
     lost = await service.ended(await service.start(calling(echo[0]), {}))
 
     assert [1, 0] == [first.json()["sealed_anew"], again.json()["sealed_anew"]]
     assert "completed" == run["status"]
-    assert "which is not in WEFT_KEY" in lost["error"]["message"]
+    assert "which is not in ONWARD_KEY" in lost["error"]["message"]
 
 
 async def test_without_a_key_a_cluster_keeps_no_credential(service, monkeypatch):
-    monkeypatch.delenv("WEFT_KEY")
+    monkeypatch.delenv("ONWARD_KEY")
     answer = await service.post("/credentials", GIVEN)
 
     assert (409, "CREDENTIAL") == (answer.status_code, answer.json()["code"])
@@ -149,9 +149,9 @@ async def test_without_a_key_a_cluster_keeps_no_credential(service, monkeypatch)
 
 
 async def test_embedded_the_first_credential_makes_the_key_file(tmp_path, monkeypatch, echo):
-    monkeypatch.delenv("WEFT_KEY")
+    monkeypatch.delenv("ONWARD_KEY")
     file = tmp_path / "key"
-    settings = Settings(tmp_path / "weft.db", key_file=file)
+    settings = Settings(tmp_path / "onward.db", key_file=file)
     async with open_embedded_backend(settings) as backend, serving(backend) as service:
         made = await service.post("/credentials", GIVEN)
         rotated = await service.post("/credentials:rotate")

@@ -5,14 +5,14 @@ import json
 from contextlib import suppress
 
 from api.service import PATIENCE_S
-from weft.adapters.access.outlets import TableOutlets
-from weft.adapters.embedded.tables import SqliteTables
-from weft.adapters.host.clock import HostClock
-from weft.adapters.host.log import HostLog
-from weft.runtime.cancelling import cancel
-from weft.runtime.control import LATE_MS
-from weft.runtime.lifecycle_publisher import LifecyclePublisher
-from weft.runtime.trigger_clock import TriggerClock
+from onward.adapters.access.outlets import TableOutlets
+from onward.adapters.embedded.tables import SqliteTables
+from onward.adapters.host.clock import HostClock
+from onward.adapters.host.log import HostLog
+from onward.runtime.cancelling import cancel
+from onward.runtime.control import LATE_MS
+from onward.runtime.lifecycle_publisher import LifecyclePublisher
+from onward.runtime.trigger_clock import TriggerClock
 
 STRUCTURED = {"content-type": "application/cloudevents+json"}
 PREFIX = "io.serverlessworkflow."

@@ -48,7 +48,7 @@ async def test_requests_made_from_the_description_meet_what_it_says(service, exa
 
 @pytest.fixture
 def key(monkeypatch):
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
 
 
 async def _make_things(service):

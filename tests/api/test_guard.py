@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from api.people import guarded
-from weft.api.guard import NOBODYS_BODY_LIMIT
+from onward.api.guard import NOBODYS_BODY_LIMIT
 
 PROMISES = {
     "x-content-type-options": "nosniff",
@@ -71,4 +71,4 @@ async def test_the_description_is_for_those_who_may_look(local):
     whole = viewer.json()
     assert [{"token": []}] == whole["security"]
     assert [] == whole["paths"]["/api/v1/login"]["post"]["security"]
-    assert "admin" == whole["paths"]["/api/v1/users"]["get"]["x-weft-role"]
+    assert "admin" == whole["paths"]["/api/v1/users"]["get"]["x-onward-role"]

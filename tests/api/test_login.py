@@ -4,8 +4,8 @@ import pytest
 
 from api.people import PASSWORD, administration_of, guarded
 from api.service import serving
-from weft.api.access import Access
-from weft.runtime.access import LOGIN_MS, hash_of
+from onward.api.access import Access
+from onward.runtime.access import LOGIN_MS, hash_of
 
 OUTSIDE = Access.of("0.0.0.0", None)
 
@@ -30,7 +30,7 @@ async def test_a_browser_logs_in_changes_something_and_logs_out(door):
     meant = await door.ask("POST", "/workflows:export", headers=csrf)
     forbidden = await door.ask("GET", "/users")
     left = await door.ask("POST", "/logout", headers=csrf)
-    door.service.client.cookies.set("weft", entered.cookies["weft"])
+    door.service.client.cookies.set("onward", entered.cookies["onward"])
     after = await door.ask("GET", "/me")
 
     assert ("user", "ada", "editor") == tuple(me.json()[name] for name in ("kind", "name", "role"))
@@ -39,14 +39,14 @@ async def test_a_browser_logs_in_changes_something_and_logs_out(door):
         one.status_code for one in (forged, wrong, meant, forbidden, left, after)
     ]
     assert "CSRF" == forged.json()["code"]
-    assert 'weft=""' in left.headers["set-cookie"]
+    assert 'onward=""' in left.headers["set-cookie"]
 
 
 @pytest.mark.parametrize(
     ("access", "wanted"),
     [
-        (Access.of("127.0.0.1", "a-token-of-some-length"), {"weft", "httponly", "samesite=lax"}),
-        (OUTSIDE, {"__host-weft", "httponly", "samesite=lax", "secure", "path=/"}),
+        (Access.of("127.0.0.1", "a-token-of-some-length"), {"onward", "httponly", "samesite=lax"}),
+        (OUTSIDE, {"__host-onward", "httponly", "samesite=lax", "secure", "path=/"}),
     ],
 )
 async def test_the_cookie_is_for_this_server_alone(backend, access, wanted):
@@ -54,7 +54,7 @@ async def test_the_cookie_is_for_this_server_alone(backend, access, wanted):
     async with serving(backend, access) as service:
         answer = await service.post("/login", {"name": "ada", "password": PASSWORD})
     parts = {one.strip().lower() for one in answer.headers["set-cookie"].split(";")}
-    names = {one.partition("=")[0] if "weft=" in one else one for one in parts}
+    names = {one.partition("=")[0] if "onward=" in one else one for one in parts}
 
     assert wanted <= names
     assert f"max-age={LOGIN_MS // 1000}" in parts
@@ -91,13 +91,13 @@ async def test_an_unknown_name_is_hashed_like_a_known_one(local):
 
 async def test_a_login_ends_with_its_time_its_user_and_a_new_password(door, backend):
     accounts = backend.access.accounts
-    secret = (await log_in(door)).cookies["weft"]
+    secret = (await log_in(door)).cookies["onward"]
     login, user = await accounts.login_of(hash_of(secret))
     assert (LOGIN_MS, "ada") == (login.expires_ms - login.created_ms, user.name)
 
     await administration_of(backend).change_user("ada", password="another good password")
     renewed = await door.ask("GET", "/me")
-    secret = (await log_in(door, password="another good password")).cookies["weft"]
+    secret = (await log_in(door, password="another good password")).cookies["onward"]
     await administration_of(backend).change_user("ada", enabled=False)
     disabled = await door.ask("GET", "/me")
 

@@ -1,7 +1,7 @@
 """Small questions that every server answers: what it is, what it can do, whom and what it knows."""
 
 from api.documents import chain
-from weft import __version__
+from onward import __version__
 
 
 async def test_a_server_says_what_it_is_and_that_it_lives(service):

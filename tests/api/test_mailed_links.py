@@ -11,7 +11,7 @@ from api.service import PATIENCE_S, distributed, embedded, serving
 from api.test_signals import KEY, graph, waits
 from host.servers import smtp_server
 
-PUBLIC = "https://weft.example"
+PUBLIC = "https://onward.example"
 PEOPLE = ["ada@test.example", "bob@test.example"]
 ASK = {
     "id": "ask",
@@ -22,10 +22,12 @@ ASK = {
 
 @pytest.fixture
 async def box(monkeypatch):
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
     async with smtp_server() as one:
         server = {"host": "127.0.0.1", "port": str(one.port), "tls": "none"}
-        monkeypatch.setenv("WEFT_CREDENTIAL_OFFICE", json.dumps({**server, "from": "w@t.example"}))
+        monkeypatch.setenv(
+            "ONWARD_CREDENTIAL_OFFICE", json.dumps({**server, "from": "w@t.example"})
+        )
         yield one
 
 

@@ -4,10 +4,10 @@ import jsonschema_rs
 import pytest
 from fastapi.routing import APIRoute
 
-from weft.api.access import Access
-from weft.api.app import make_app
-from weft.api.description import operations
-from weft.api.examples import EXAMPLES
+from onward.api.access import Access
+from onward.api.app import make_app
+from onward.api.description import operations
+from onward.api.examples import EXAMPLES
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The API from the command line: `weft dev` as a process, killed and started again."""
+"""The API from the command line: `onward dev` as a process, killed and started again."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from api.documents import chain, waiting
 PATIENCE_S = 120
 
 
-def weft(*words, cwd, **environment):
-    code = "from weft.cli.main import main; main()"
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
+def onward(*words, cwd, **environment):
+    code = "from onward.cli.main import main; main()"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")}
     return subprocess.Popen(
         [sys.executable, "-c", code, *words],
         cwd=cwd,
@@ -63,12 +63,12 @@ def finish(process, number):
 
 
 def test_a_run_goes_on_when_the_server_was_killed(tmp_path):
-    first = weft("dev", "--listen", "0", cwd=tmp_path)
+    first = onward("dev", "--listen", "0", cwd=tmp_path)
     api = url_of(first)
     run = ask(f"{api}/runs", {"definition": waiting(seconds=1)})["execution_id"]
     finish(first, signal.SIGKILL)
 
-    second = weft("dev", "--listen", "127.0.0.1:0", cwd=tmp_path)
+    second = onward("dev", "--listen", "127.0.0.1:0", cwd=tmp_path)
     api = url_of(second)
     result = ended(api, run)
     events = ask(f"{api}/runs/{run}/events")["items"]
@@ -81,7 +81,7 @@ def test_a_run_goes_on_when_the_server_was_killed(tmp_path):
 
 
 def test_with_a_token_from_the_environment_it_serves_nobody_else(tmp_path):
-    server = weft("dev", "--listen", "0", cwd=tmp_path, WEFT_TOKEN="a-token-of-some-length")
+    server = onward("dev", "--listen", "0", cwd=tmp_path, ONWARD_TOKEN="a-token-of-some-length")
     api = url_of(server)
 
     with pytest.raises(urllib.error.HTTPError) as refused:
@@ -94,12 +94,12 @@ def test_with_a_token_from_the_environment_it_serves_nobody_else(tmp_path):
 
 def test_masters_serve_one_api(tmp_path, rabbitmq_url, redis_url, postgres_url):
     places = {
-        "WEFT_RABBITMQ_URL": rabbitmq_url,
-        "WEFT_REDIS_URL": redis_url,
-        "WEFT_POSTGRES_URL": postgres_url,
+        "ONWARD_RABBITMQ_URL": rabbitmq_url,
+        "ONWARD_REDIS_URL": redis_url,
+        "ONWARD_POSTGRES_URL": postgres_url,
     }
-    masters = [weft("master", "--listen", "0", cwd=tmp_path, **places) for _ in range(2)]
-    worker = weft("worker", cwd=tmp_path, **places)
+    masters = [onward("master", "--listen", "0", cwd=tmp_path, **places) for _ in range(2)]
+    worker = onward("worker", cwd=tmp_path, **places)
     here, there = map(url_of, masters)
 
     ask(f"{here}/workflows", {"definition": chain()})
@@ -117,7 +117,7 @@ def test_masters_serve_one_api(tmp_path, rabbitmq_url, redis_url, postgres_url):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--listen", "0.0.0.0:0"], "set WEFT_TOKEN"),
+        (["--listen", "0.0.0.0:0"], "set ONWARD_TOKEN"),
         (["--listen", "example.com:80"], "write an IP address"),
         (["--listen", "127.0.0.1:http"], "write HOST:PORT"),
         (["--listen", "192.0.2.1:0", "--token", "a-token-of-some-length"], "cannot listen on"),
@@ -125,7 +125,7 @@ def test_masters_serve_one_api(tmp_path, rabbitmq_url, redis_url, postgres_url):
     ],
 )
 def test_an_address_that_cannot_be_served_is_refused_in_one_line(tmp_path, words, said):
-    process = weft("dev", *words, cwd=tmp_path)
+    process = onward("dev", *words, cwd=tmp_path)
     out, err = process.communicate(timeout=PATIENCE_S)
 
     assert (2, "") == (process.returncode, out)
@@ -136,7 +136,7 @@ def test_an_address_that_cannot_be_served_is_refused_in_one_line(tmp_path, words
 def test_a_run_from_the_command_line_never_loads_the_server(tmp_path):
     (tmp_path / "hello.json").write_text(json.dumps(chain()))
     code = (
-        "import sys; from weft.cli.main import _run;"
+        "import sys; from onward.cli.main import _run;"
         "_run(['run', 'hello.json', '-i', 'name=Ada', '-q']);"
         "print(sorted({'fastapi', 'starlette', 'uvicorn', 'pydantic'} & set(sys.modules)))"
     )

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from api.service import PATIENCE_S
-from weft.api.quarantine import SHOWN
-from weft.runtime.queues import EXECUTION
+from onward.api.quarantine import SHOWN
+from onward.runtime.queues import EXECUTION
 
 BROKEN = b'{"this": "is no message"}'
 NESTED, DEEP = (b"[" * levels + b"]" * levels for levels in (490, 5_000))

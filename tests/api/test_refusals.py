@@ -4,8 +4,8 @@ import pytest
 
 from api.documents import chain
 from api.service import serving
-from weft.api.access import Access
-from weft.errors import InputError, StorageError
+from onward.api.access import Access
+from onward.errors import InputError, StorageError
 
 NESTED = "[" * 600 + "]" * 600
 

@@ -7,9 +7,9 @@ import pytest
 
 from api.documents import chain
 from api.test_events import event, listening, take, waits
-from weft.adapters.embedded.forgetting import SqliteForgetting
-from weft.adapters.embedded.threaded import Threaded
-from weft.adapters.postgres.opening import open_store
+from onward.adapters.embedded.forgetting import SqliteForgetting
+from onward.adapters.embedded.threaded import Threaded
+from onward.adapters.postgres.opening import open_store
 
 LATER_MS = 2**52
 COLUMNS = """
@@ -29,7 +29,7 @@ async def prune(place):
             return await store.prune(LATER_MS)
         finally:
             await store.close()
-    file = Threaded(place / "weft.db")
+    file = Threaded(place / "onward.db")
     try:
         return await SqliteForgetting(file).prune(LATER_MS)
     finally:
@@ -49,7 +49,7 @@ async def left(place):
         finally:
             await db.close()
         return found
-    db = sqlite3.connect(place / "weft.db")
+    db = sqlite3.connect(place / "onward.db")
     for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         for column in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
             if column in NAMES and table not in SHORT_LIVED:

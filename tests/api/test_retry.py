@@ -10,8 +10,8 @@ from api.gate import call, each_called, gate
 from api.service import PATIENCE_S, distributed, serving
 from api.test_events import event, listening, take
 from api.test_events import waits as listens
-from weft.errors import StorageError
-from weft.runtime.repair import Repairer
+from onward.errors import StorageError
+from onward.runtime.repair import Repairer
 
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 ITEMS = 1_000
@@ -20,7 +20,7 @@ FAILED = {f"/item/{7 * k}" for k in range(1, 13)}
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch):
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
 
 
 async def retried(service, run, **given):

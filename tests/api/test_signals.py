@@ -12,7 +12,7 @@ KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch):
-    monkeypatch.setenv("WEFT_KEY", KEY)
+    monkeypatch.setenv("ONWARD_KEY", KEY)
 
 
 def waiting(**parameters):

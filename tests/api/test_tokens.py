@@ -4,9 +4,9 @@ import pytest
 
 from api.people import OPERATOR, PASSWORD, administration_of, guarded
 from api.service import serving
-from weft.api.access import Access
-from weft.errors import InputError
-from weft.runtime.access import PREFIX, hash_of
+from onward.api.access import Access
+from onward.errors import InputError
+from onward.runtime.access import PREFIX, hash_of
 
 
 async def test_a_token_is_told_once_and_kept_as_a_hash(backend):
@@ -140,7 +140,7 @@ async def test_a_password_that_is_guessed_at_once_is_refused(local, password):
 async def test_an_address_for_others_needs_somebody_who_can_enter(backend):
     accounts, access = backend.access.accounts, Access.of("0.0.0.0", None)
     nobody = await accounts.anyone(backend.clock.now_ms())
-    with pytest.raises(InputError, match="weft users add"):
+    with pytest.raises(InputError, match="onward users add"):
         access.check("0.0.0.0", nobody)
     token, _ = await administration_of(backend).add_token("x", "viewer", by="test", lasts_ms=60_000)
     now_ms = backend.clock.now_ms()

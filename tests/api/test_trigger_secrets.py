@@ -3,9 +3,9 @@
 import base64
 
 from api.test_triggers import ECHO, EVENT, SECRET, STRUCTURED, firing, hello, make, signed
-from weft import AsyncEngine
-from weft.adapters.host.log import HostLog
-from weft.bootstrap.sealing import seal_secrets
+from onward import AsyncEngine
+from onward.adapters.host.log import HostLog
+from onward.bootstrap.sealing import seal_secrets
 
 __all__ = ["firing", "hello"]
 
@@ -75,12 +75,12 @@ async def test_a_sealed_secret_is_good_for_its_own_trigger_alone(hello, caplog):
 
 async def test_secrets_of_webhooks_follow_the_newest_key(service, monkeypatch):
     old, new = (base64.b64encode(bytes([n]) * 32).decode() for n in (1, 2))
-    monkeypatch.setenv("WEFT_KEY", old)
+    monkeypatch.setenv("ONWARD_KEY", old)
     await service.create(ECHO)
     made = await make(service, {"kind": "webhook", "path": "orders"})
-    monkeypatch.setenv("WEFT_KEY", f"{new},{old}")
+    monkeypatch.setenv("ONWARD_KEY", f"{new},{old}")
     rotated = await service.post("/credentials:rotate")
-    monkeypatch.setenv("WEFT_KEY", new)
+    monkeypatch.setenv("ONWARD_KEY", new)
 
     assert 1 == rotated.json()["triggers"]
     assert 202 == (await hook(service, made["secret"], "m1")).status_code

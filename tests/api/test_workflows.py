@@ -181,7 +181,7 @@ async def test_what_was_exported_can_be_imported_and_a_bad_document_changes_noth
     exported = (await service.post("/workflows:export")).json()
     fresh, changed = chain("two"), chain("one", OTHER)
     bad = {"id": "three", "nodes": [], "edges": []}
-    given = {"format": "weft-workflows-1"}
+    given = {"format": "onward-workflows-1"}
 
     same = await service.post("/workflows:import", {**given, "workflows": exported["workflows"]})
     refused = await service.post("/workflows:import", {**given, "workflows": [fresh, bad]})

@@ -117,7 +117,7 @@ def test_after_a_wipe_nothing_may_be_doubled_either():
 
 
 def test_only_tombstones_may_be_left():
-    keys = ["exec:{run-1}:done", "exec:{run-1}:run:live", "scheduler:timers", "weft:format"]
+    keys = ["exec:{run-1}:done", "exec:{run-1}:run:live", "scheduler:timers", "onward:format"]
 
     found = left_behind(keys, {"workflow.execution": 2}, quarantine_allowed=False)
 

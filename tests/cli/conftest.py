@@ -1,4 +1,4 @@
-"""weft as its users meet it: the installed command, in an empty directory."""
+"""onward as its users meet it: the installed command, in an empty directory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from weft.cli.main import main
+from onward.cli.main import main
 
-EXECUTABLE = Path(sys.executable).with_name("weft")
+EXECUTABLE = Path(sys.executable).with_name("onward")
 PATIENCE_S = 120
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -36,22 +36,22 @@ class Done:
         return msgspec.json.decode(self.out)
 
 
-Weft = Callable[..., Done]
+Onward = Callable[..., Done]
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty current directory, and an environment that says nothing about weft."""
+    """An empty current directory, and an environment that says nothing about onward."""
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
-        if name.startswith("WEFT_"):
+        if name.startswith("ONWARD_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("NO_COLOR", "1")
     return tmp_path
 
 
 @pytest.fixture
-def weft(here: Path) -> Weft:
+def onward(here: Path) -> Onward:
     """The command in a process of its own."""
 
     def run(*arguments: object, given: str | bytes = "", **environment: str) -> Done:
@@ -69,7 +69,7 @@ def weft(here: Path) -> Weft:
 
 
 @pytest.fixture
-def quick(here: Path, capfd: pytest.CaptureFixture[str]) -> Weft:
+def quick(here: Path, capfd: pytest.CaptureFixture[str]) -> Onward:
     """The command in this process: for the many ways to be wrong, which need no process."""
 
     def run(*arguments: object) -> Done:
@@ -103,7 +103,7 @@ def serving(database: Path) -> Iterator[str]:
         stderr=subprocess.PIPE,
         text=True,
         cwd=database.parent,
-        env={name: value for name, value in os.environ.items() if not name.startswith("WEFT_")},
+        env={name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")},
     )
     assert process.stderr is not None
     try:
@@ -132,17 +132,17 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def served(shared: str, quick: Weft, monkeypatch: pytest.MonkeyPatch) -> Weft:
+def served(shared: str, quick: Onward, monkeypatch: pytest.MonkeyPatch) -> Onward:
     """The command on the server that tests of a module share."""
-    monkeypatch.setenv("WEFT_SERVER", shared)
+    monkeypatch.setenv("ONWARD_SERVER", shared)
     return quick
 
 
 @pytest.fixture(params=["file", "server"])
-def ask(request: pytest.FixtureRequest, quick: Weft, monkeypatch: pytest.MonkeyPatch) -> Weft:
+def ask(request: pytest.FixtureRequest, quick: Onward, monkeypatch: pytest.MonkeyPatch) -> Onward:
     """The command on a file, and on a server."""
     if request.param == "server":
-        monkeypatch.setenv("WEFT_SERVER", request.getfixturevalue("server"))
+        monkeypatch.setenv("ONWARD_SERVER", request.getfixturevalue("server"))
     return quick
 
 

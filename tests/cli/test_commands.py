@@ -11,17 +11,17 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from weft import __version__
-from weft.bootstrap import builtin
-from weft.cli.main import weft as group
-from weft.cli.trials import random_workflows, tallies
-from weft.kernel.messages import schemas
+from onward import __version__
+from onward.bootstrap import builtin
+from onward.cli.main import onward as group
+from onward.cli.trials import random_workflows, tallies
+from onward.kernel.messages import schemas
 
-from .conftest import EXAMPLES, Weft, node
+from .conftest import EXAMPLES, Onward, node
 
 
-def test_valid_documents_are_counted(weft: Weft):
-    done = weft("validate", EXAMPLES)
+def test_valid_documents_are_counted(onward: Onward):
+    done = onward("validate", EXAMPLES)
 
     assert (0, "") == (done.code, done.out)
     assert re.fullmatch(r"\d+ documents valid\n", done.err)
@@ -37,7 +37,7 @@ def mixed(here: Path, document) -> Path:
     return here
 
 
-def test_every_problem_is_a_line_with_its_place(quick: Weft, mixed: Path):
+def test_every_problem_is_a_line_with_its_place(quick: Onward, mixed: Path):
     done = quick("validate", ".")
 
     assert 3 == done.code
@@ -48,14 +48,14 @@ def test_every_problem_is_a_line_with_its_place(quick: Weft, mixed: Path):
     assert "1 of 3 documents cannot run, 1 warning\n" == done.err
 
 
-def test_strict_takes_warnings_for_errors(quick: Weft, mixed: Path):
+def test_strict_takes_warnings_for_errors(quick: Onward, mixed: Path):
     assert (0, 3) == (
         quick("validate", "deep").code,
         quick("validate", "deep", "--strict").code,
     )
 
 
-def test_validate_can_be_read_by_programs(quick: Weft, mixed: Path):
+def test_validate_can_be_read_by_programs(quick: Onward, mixed: Path):
     files = quick("validate", ".", "good.json", "--json").json["files"]
 
     assert [("bad.yaml", False), ("deep/odd.yml", True), ("good.json", True)] == [
@@ -66,13 +66,13 @@ def test_validate_can_be_read_by_programs(quick: Weft, mixed: Path):
 
 
 @pytest.mark.parametrize("path", ["missing", "empty"])
-def test_a_path_without_documents_is_wrong_usage(quick: Weft, here: Path, path: str):
+def test_a_path_without_documents_is_wrong_usage(quick: Onward, here: Path, path: str):
     (here / "empty").mkdir()
 
     assert 2 == quick("validate", path).code
 
 
-def test_graph_draws_both_forms(quick: Weft, here: Path):
+def test_graph_draws_both_forms(quick: Onward, here: Path):
     text = quick("graph", EXAMPLES / "approval.yaml")
     written = quick("graph", EXAMPLES / "approval.yaml", "-o", "a.svg")
 
@@ -82,7 +82,7 @@ def test_graph_draws_both_forms(quick: Weft, here: Path):
     assert 2 == quick("graph", EXAMPLES / "approval.yaml", "-o", "no/dir/a.svg").code
 
 
-def test_convert_shows_a_serverless_workflow_as_a_picture(quick: Weft, here: Path):
+def test_convert_shows_a_serverless_workflow_as_a_picture(quick: Onward, here: Path):
     source = EXAMPLES / "serverless" / "order.yaml"
     text = quick("convert", source)
     written = quick("convert", source, "-o", "a.svg")
@@ -98,7 +98,7 @@ def test_convert_shows_a_serverless_workflow_as_a_picture(quick: Weft, here: Pat
     assert 2 == quick("convert", "missing.yaml").code
 
 
-def test_nodes_are_listed_and_explained(quick: Weft):
+def test_nodes_are_listed_and_explained(quick: Onward):
     listed = quick("nodes").out.splitlines()
 
     assert [one.name for one in builtin] == [line.split()[0] for line in listed]
@@ -108,7 +108,7 @@ def test_nodes_are_listed_and_explained(quick: Weft):
     assert "did you mean" in quick("nodes", "splt").err
 
 
-def test_every_node_type_has_facts_for_programs(quick: Weft):
+def test_every_node_type_has_facts_for_programs(quick: Onward):
     for facts in quick("nodes", "--json").json:
         jsonschema_rs.validator_for(facts["schema"])
         kind: Any = builtin.get(facts["type"])
@@ -119,7 +119,7 @@ def test_every_node_type_has_facts_for_programs(quick: Weft):
         assert facts == quick("nodes", facts["type"], "--json").json
 
 
-def test_message_schemas_are_printed(quick: Weft):
+def test_message_schemas_are_printed(quick: Onward):
     known = msgspec.json.decode(msgspec.json.encode(schemas()))
 
     assert known == quick("messages", "schema").json
@@ -127,8 +127,8 @@ def test_message_schemas_are_printed(quick: Weft):
     assert "known are NodeExecutionMessage" in quick("messages", "schema", "Nope").err
 
 
-def test_random_workflows_are_simulated_in_processes(weft: Weft):
-    done = weft("simulate", "--seeds", 60, "--jobs", 2)
+def test_random_workflows_are_simulated_in_processes(onward: Onward):
+    done = onward("simulate", "--seeds", 60, "--jobs", 2)
 
     assert 0 == done.code
     assert re.fullmatch(
@@ -136,14 +136,14 @@ def test_random_workflows_are_simulated_in_processes(weft: Weft):
     )
 
 
-def test_random_documents_of_the_serverless_language_are_simulated(weft: Weft):
-    done = weft("simulate", "--language", "serverless", "--seeds", 10, "--jobs", 1)
+def test_random_documents_of_the_serverless_language_are_simulated(onward: Onward):
+    done = onward("simulate", "--language", "serverless", "--seeds", 10, "--jobs", 1)
 
     assert 0 == done.code
     assert done.out.startswith("10 seeds, no fault: ")
 
 
-def test_a_file_says_its_own_language(quick: Weft):
+def test_a_file_says_its_own_language(quick: Onward):
     done = quick("simulate", "any.yaml", "--language", "graph")
 
     assert 2 == done.code
@@ -157,14 +157,14 @@ def test_stopping_a_simulation_does_not_wait_for_the_seeds_that_are_left():
     going.close()  # would take hours
 
 
-def test_a_seed_can_be_repeated(quick: Weft):
+def test_a_seed_can_be_repeated(quick: Onward):
     first, second = (quick("simulate", "--seed", 7).out for _ in range(2))
 
     assert re.sub(r"\d+ seeds/s", "", first) == re.sub(r"\d+ seeds/s", "", second)
     assert first.startswith("1 seed, no fault")
 
 
-def test_a_workflow_of_ones_own_is_simulated(quick: Weft):
+def test_a_workflow_of_ones_own_is_simulated(quick: Onward):
     out = quick("simulate", EXAMPLES / "retry.yaml", "--seeds", 3).out
 
     assert ["completed  3", "3 seeds, no fault"] == [
@@ -174,25 +174,25 @@ def test_a_workflow_of_ones_own_is_simulated(quick: Weft):
 
 
 def test_a_fault_ends_the_simulation_with_the_line_that_repeats_it(
-    quick: Weft, monkeypatch: pytest.MonkeyPatch
+    quick: Onward, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(program: object, seed: int, given: object) -> None:
-        from weft.simulation.checking import BrokenError
+        from onward.simulation.checking import BrokenError
 
         raise BrokenError(f"seed {seed}: the run is stuck")
 
-    monkeypatch.setattr("weft.cli.trials.rehearse", broken)
+    monkeypatch.setattr("onward.cli.trials.rehearse", broken)
     file = EXAMPLES / "retry.yaml"
 
     done = quick("simulate", file, "--first", 5, "--seeds", 2)
 
     assert 1 == done.code
-    assert f"seed 5: the run is stuck\nrepeat with: weft simulate {file} --seed=5\n" == done.out
+    assert f"seed 5: the run is stuck\nrepeat with: onward simulate {file} --seed=5\n" == done.out
 
 
 @pytest.mark.slow
-def test_the_demo_completes_without_a_terminal(weft: Weft, here: Path):
-    done = weft("demo")
+def test_the_demo_completes_without_a_terminal(onward: Onward, here: Path):
+    done = onward("demo")
 
     assert (0, 200, "stamped") == (done.code, done.json["parcels"], done.json["papers"])
     assert "success stamp 0 ms\n" in done.err
@@ -212,29 +212,36 @@ def commands(command: click.Command, *path: str) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("path", commands(group), ids=" ".join)
-def test_every_help_ends_with_two_examples_and_every_option_has_a_twin(quick: Weft, path):
+def test_every_help_ends_with_two_examples_and_every_option_has_a_twin(quick: Onward, path):
     shown = quick(*path, "--help").out
 
-    assert 2 == len(re.findall(r"^    weft .*", shown.partition("Examples:")[2], re.MULTILINE))
+    assert 2 == len(re.findall(r"^    onward .*", shown.partition("Examples:")[2], re.MULTILINE))
     context = click.Context(group)
     command: Any = group
     for name in path:
         command = command.get_command(context, name)
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.name != "pairs":
-            assert str(parameter.envvar).startswith("WEFT_")
+            assert str(parameter.envvar).startswith("ONWARD_")
 
 
-def test_the_version_is_told(weft: Weft):
-    assert f"weft {__version__}\n" == weft("--version").out
+def test_the_version_is_told(onward: Onward):
+    assert f"onward {__version__}\n" == onward("--version").out
 
 
-def test_help_imports_neither_the_engine_nor_the_drawing(weft: Weft):
-    done = weft("--help", PYTHONPROFILEIMPORTTIME="1")
+def test_help_imports_neither_the_engine_nor_the_drawing(onward: Onward):
+    done = onward("--help", PYTHONPROFILEIMPORTTIME="1")
 
     imported = set(re.findall(r"\| +([\w.]+)$", done.err, re.MULTILINE))
     assert "click" in imported
-    assert set() == imported & {"rich", "msgspec", "asyncio", "sqlite3", "ruamel", "weft.bootstrap"}
+    assert set() == imported & {
+        "rich",
+        "msgspec",
+        "asyncio",
+        "sqlite3",
+        "ruamel",
+        "onward.bootstrap",
+    }
 
 
 def test_the_reference_names_every_option_of_every_command():
@@ -245,7 +252,7 @@ def test_the_reference_names_every_option_of_every_command():
         command: Any = group
         for name in path:
             command = command.get_command(context, name)
-        assert f"weft {path[0]}" in text
+        assert f"onward {path[0]}" in text
         options = [one for one in command.params if isinstance(one, click.Option)]
         missing = [one.opts for one in options if not any(f"`{o}" in text for o in one.opts)]
         assert [] == missing

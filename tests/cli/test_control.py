@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.conftest import Weft, node
+from cli.conftest import Onward, node
 
 
 def kept(
-    ask: Weft, document: Any, name: str, *nodes: dict[str, Any], edges: tuple[str, ...]
+    ask: Onward, document: Any, name: str, *nodes: dict[str, Any], edges: tuple[str, ...]
 ) -> str:
     """Keep a workflow, and return its name."""
     file: Path = document(f"{name}.json", *nodes, edges=edges)
@@ -25,7 +25,7 @@ def kept(
 
 
 @pytest.fixture
-def failing(ask: Weft, document: Any) -> str:
+def failing(ask: Onward, document: Any) -> str:
     """A workflow of which one item in three fails."""
     expression = 'if $item == $trigger.bad then error("bad") else $item end'
     enough = 'if ($all | map(numbers) | length) < 3 then error("few") else $all end'
@@ -43,20 +43,20 @@ def failing(ask: Weft, document: Any) -> str:
 
 
 @pytest.fixture
-def slow(ask: Weft, document: Any) -> str:
+def slow(ask: Onward, document: Any) -> str:
     """A workflow that waits for longer than any test."""
     nodes = (node("start", "manual_trigger"), node("pause", "wait", amount=3600))
     return kept(ask, document, "slow", *nodes, edges=("start>pause",))
 
 
-def begun(ask: Weft, workflow: str, name: str) -> str:
+def begun(ask: Onward, workflow: str, name: str) -> str:
     """Start a run that does not end."""
     done = ask("runs", "start", workflow, "--id", name, "--wait", "--timeout", "0.3")
     assert 6 == done.code, done.err
     return name
 
 
-def test_a_run_is_paused_and_resumed(ask: Weft, slow: str):
+def test_a_run_is_paused_and_resumed(ask: Onward, slow: str):
     run = begun(ask, slow, "r1")
     paused = ask("runs", "pause", run, "-o", "json")
     shown = ask("runs", "ls").out
@@ -71,7 +71,7 @@ def test_a_run_is_paused_and_resumed(ask: Weft, slow: str):
 
 
 def test_what_filters_choose_is_listed_and_asked_about_before_anything_is_done(
-    ask: Weft, slow: str, monkeypatch: pytest.MonkeyPatch
+    ask: Onward, slow: str, monkeypatch: pytest.MonkeyPatch
 ):
     for name in ("r1", "r2", "x3"):
         begun(ask, slow, name)
@@ -91,7 +91,7 @@ def test_what_filters_choose_is_listed_and_asked_about_before_anything_is_done(
     assert (0, True) == (nothing.code, "would cancel 0 runs" in nothing.err)
 
 
-def test_a_run_is_tried_again_with_what_succeeded_kept(ask: Weft, failing: str):
+def test_a_run_is_tried_again_with_what_succeeded_kept(ask: Onward, failing: str):
     first = ask("runs", "start", failing, "-i", "bad:=2", "--id", "r1", "--wait")
     given = ("--input", '{"bad": 0}', "--id", "r2", "--wait", "-o", "json")
     again = ask("runs", "retry", "r1", *given, "--from", "work", "--item", "each[1]")
@@ -109,7 +109,7 @@ def test_a_run_is_tried_again_with_what_succeeded_kept(ask: Weft, failing: str):
     assert (5, True) == (done.code, "[NOTHING_FAILED]" in done.err)
 
 
-def test_many_runs_are_tried_again_at_once(ask: Weft, failing: str):
+def test_many_runs_are_tried_again_at_once(ask: Onward, failing: str):
     for name in ("r1", "r2"):
         ask("runs", "start", failing, "-i", "bad:=2", "--id", name, "--wait")
     looked = ask("runs", "retry", "--workflow", failing, "--dry-run", "-o", "ids")
@@ -120,7 +120,7 @@ def test_many_runs_are_tried_again_at_once(ask: Weft, failing: str):
     assert (0, 2) == (done.code, len({one["attempt"] for one in items}))
 
 
-def test_a_split_that_waits_for_items_is_changed(served: Weft, document: Any):
+def test_a_split_that_waits_for_items_is_changed(served: Onward, document: Any):
     name = kept(
         served,
         document,
@@ -141,7 +141,7 @@ def test_a_split_that_waits_for_items_is_changed(served: Weft, document: Any):
     assert (2, True) == (nothing.code, "give --max-concurrency" in nothing.err)
 
 
-def test_a_time_limit_and_a_priority_are_set_at_the_start(served: Weft, document: Any):
+def test_a_time_limit_and_a_priority_are_set_at_the_start(served: Onward, document: Any):
     nodes = (node("start", "manual_trigger"), node("pause", "wait", amount=3600))
     slow = kept(served, document, "slow", *nodes, edges=("start>pause",))
     words = ("--priority", 4, "--time-limit", "2h", "--timeout", "0.3", "--wait")
@@ -162,7 +162,7 @@ MISTAKES = {
     ("runs", "callback", "eyJ"): "is no link",
     ("approvals", "approve", "r1"): "say who decides: --as NAME",
     ("approvals", "approve", "r 1", "--as", "ada"): "neither the id of a run nor a link",
-    ("approvals", "reject", "http://weft/api/v1/approvals/x", "--as", "ada"): "says who decides",
+    ("approvals", "reject", "http://onward/api/v1/approvals/x", "--as", "ada"): "says who decides",
     ("triggers", "preview"): "give one of --cron and --every",
     ("triggers", "preview", "--every", "1h", "--zone", "UTC"): "--zone does not go with",
     ("workflows", "flow", "set", "w"): "give --at-once, --rate, --alone or --debounce",
@@ -176,7 +176,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("words", MISTAKES, ids=" ".join)
-def test_mistakes_are_wrong_usage_and_one_clear_line(quick: Weft, words):
+def test_mistakes_are_wrong_usage_and_one_clear_line(quick: Onward, words):
     done = quick(*words)
 
     assert (2, "") == (done.code, done.out)
@@ -185,10 +185,10 @@ def test_mistakes_are_wrong_usage_and_one_clear_line(quick: Weft, words):
 
 
 def test_the_key_that_seals_credentials_is_nobodys_idempotency_key(
-    quick: Weft, document: Any, monkeypatch: pytest.MonkeyPatch
+    quick: Onward, document: Any, monkeypatch: pytest.MonkeyPatch
 ):
     kept(quick, document, "w", node("a", "noop"), edges=())
-    monkeypatch.setenv("WEFT_KEY", "c2VjcmV0")
+    monkeypatch.setenv("ONWARD_KEY", "c2VjcmV0")
 
     runs = {quick("runs", "start", "w", "-o", "ids").out for _ in range(2)}
 
@@ -204,7 +204,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(("typed", "code", "left"), [("y\n", 0, ""), ("n\n", 130, "r1\n")])
 def test_somebody_at_a_terminal_is_asked(
-    quick: Weft, document: Any, monkeypatch: pytest.MonkeyPatch, typed: str, code: int, left: str
+    quick: Onward, document: Any, monkeypatch: pytest.MonkeyPatch, typed: str, code: int, left: str
 ):
     nodes = (node("start", "manual_trigger"), node("pause", "wait", amount=3600))
     name = kept(quick, document, "slow", *nodes, edges=("start>pause",))

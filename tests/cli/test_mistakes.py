@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli.main import main
+from onward.cli.main import main
 
-from .conftest import Weft, node
+from .conftest import Onward, node
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def refused(done, code: int, *words: str) -> None:
         (["--inptu", "{}"], ["No such option", "--input"]),
     ],
 )
-def test_wrong_usage_is_exit_code_2(quick: Weft, file: Path, given, words):
+def test_wrong_usage_is_exit_code_2(quick: Onward, file: Path, given, words):
     refused(quick("run", file, *given), 2, *words)
 
 
-def test_files_that_cannot_be_documents_are_exit_code_2(quick: Weft, here: Path):
+def test_files_that_cannot_be_documents_are_exit_code_2(quick: Onward, here: Path):
     (here / "binary.yaml").write_bytes(b"\x89PNG\r\n\0\xff")
     (here / "utf16.yaml").write_bytes("nodes: []".encode("utf-16"))
     (here / "secret.yaml").write_text("")
@@ -67,7 +67,7 @@ def test_files_that_cannot_be_documents_are_exit_code_2(quick: Weft, here: Path)
         refused(quick("run", "secret.yaml"), 2, "secret.yaml: it cannot be read")
 
 
-def test_an_invalid_document_lists_every_problem_and_starts_nothing(quick: Weft, here: Path):
+def test_an_invalid_document_lists_every_problem_and_starts_nothing(quick: Onward, here: Path):
     (here / "bad.yaml").write_text(
         "nodes:\n  - {id: a, type: htpp}\n  - {id: b, type: wait, parameters: {amount: -1}}\n"
         "edges: [{src: a, dst: c}]\n"
@@ -76,41 +76,41 @@ def test_an_invalid_document_lists_every_problem_and_starts_nothing(quick: Weft,
     done = quick("run", "bad.yaml")
 
     refused(done, 3, "bad.yaml:2:", "did you mean", "bad.yaml:3:", "bad.yaml:4:")
-    assert not (here / ".weft").exists()
+    assert not (here / ".onward").exists()
 
 
-def test_an_id_that_is_taken_is_refused(quick: Weft, file: Path):
+def test_an_id_that_is_taken_is_refused(quick: Onward, file: Path):
     assert 0 == quick("run", file, "--id", "one").code
 
     refused(quick("run", file, "--id", "one"), 2, "there is a run called one already")
 
 
-def test_databases_that_cannot_be_used_are_exit_code_2(quick: Weft, file: Path, here: Path):
+def test_databases_that_cannot_be_used_are_exit_code_2(quick: Onward, file: Path, here: Path):
     (here / "text.db").write_text("these are no pages of a database" * 100)
     with sqlite3.connect(here / "other.db") as other:
         other.execute("CREATE TABLE theirs (x)")
     other.close()
 
-    refused(quick("run", file, "--db", "text.db"), 2, "text.db is not a usable weft database")
+    refused(quick("run", file, "--db", "text.db"), 2, "text.db is not a usable onward database")
     refused(quick("run", file, "--db", "other.db"), 2, "database of another program", "--db")
     refused(quick("run", file, "--db", file / "x.db"), 2, "cannot")
-    refused(quick("runs", "--db", "other.db"), 2, "other.db is not a database of this weft")
+    refused(quick("runs", "--db", "other.db"), 2, "other.db is not a database of this onward")
     refused(quick("runs", "--db", "none.db"), 2, "there is no database none.db")
 
 
-def test_a_misspelt_command_is_answered_with_the_right_one(quick: Weft):
+def test_a_misspelt_command_is_answered_with_the_right_one(quick: Onward):
     refused(quick("validte"), 2, "No such command 'validte'", "validate")
 
 
 def test_an_unexpected_exception_is_a_bug_in_one_line(
-    quick: Weft, file: Path, monkeypatch: pytest.MonkeyPatch
+    quick: Onward, file: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(_: object) -> None:
         raise RuntimeError("wires crossed")
 
-    monkeypatch.setattr("weft.cli.sources.read_text", broken)
+    monkeypatch.setattr("onward.cli.sources.read_text", broken)
 
-    refused(quick("run", file), 70, "internal error: RuntimeError: wires crossed", "WEFT_DEBUG=1")
-    monkeypatch.setenv("WEFT_DEBUG", "1")
+    refused(quick("run", file), 70, "internal error: RuntimeError: wires crossed", "ONWARD_DEBUG=1")
+    monkeypatch.setenv("ONWARD_DEBUG", "1")
     with pytest.raises(RuntimeError, match="wires crossed"):
         main(["run", str(file)])

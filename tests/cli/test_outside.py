@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.conftest import Weft, node
+from cli.conftest import Onward, node
 from cli.test_control import begun, kept
-from weft.cli.links import where_of
+from onward.cli.links import where_of
 
 
 @pytest.fixture
-def asking(ask: Weft, document: Any) -> str:
+def asking(ask: Onward, document: Any) -> str:
     """A workflow that waits for a signal, and then for two people."""
     people = {"approvers": ["ada", "bo"], "required": 2, "message": "Pay?"}
     return kept(
@@ -28,7 +28,7 @@ def asking(ask: Weft, document: Any) -> str:
     )
 
 
-def test_a_run_gets_its_signal_and_two_decisions(ask: Weft, asking: str, request: Any):
+def test_a_run_gets_its_signal_and_two_decisions(ask: Onward, asking: str, request: Any):
     run = begun(ask, asking, "r1")
     waits = ask("runs", "waits", run, "-o", "json").json
     sent = [ask("runs", "signal", run, "paid", "-i", "amount:=7", "--once", "a") for _ in "12"]
@@ -56,7 +56,7 @@ def test_a_run_gets_its_signal_and_two_decisions(ask: Weft, asking: str, request
     assert "completed" == ask("runs", "show", run, "--json").json["status"]
 
 
-def _go_on(ask: Weft, request: Any, run: str, *, ended: bool = False) -> None:
+def _go_on(ask: Onward, request: Any, run: str, *, ended: bool = False) -> None:
     """Let a run go on until it has nothing to do: a server does so by itself."""
     if "file" in request.node.name:
         words = ("resume", run) if ended else ("runs", "pause", run)
@@ -70,7 +70,7 @@ def _go_on(ask: Weft, request: Any, run: str, *, ended: bool = False) -> None:
     raise AssertionError(found)
 
 
-def test_an_event_starts_runs_of_those_who_look_for_it(served: Weft, document: Any):
+def test_an_event_starts_runs_of_those_who_look_for_it(served: Onward, document: Any):
     name = kept(served, document, "told", node("a", "noop"), edges=())
     served("triggers", "add", "paid", name, "--event", "order.*", "--where", ".data.amount > 100")
     words = ("events", "emit", "order.paid", "--source", "/shop", "--id", "e1")
@@ -87,7 +87,9 @@ def test_an_event_starts_runs_of_those_who_look_for_it(served: Weft, document: A
     assert "run.started" == msgspec.json.decode(events[0])["type"]
 
 
-def test_expressions_are_evaluated_on_given_data_and_on_that_of_a_run(served: Weft, document: Any):
+def test_expressions_are_evaluated_on_given_data_and_on_that_of_a_run(
+    served: Onward, document: Any
+):
     nodes = (node("start", "manual_trigger"), node("add", "transform", expression="{sum: 3}"))
     name = kept(served, document, "sums", *nodes, edges=("start>add",))
     run = served("runs", "start", name, "--wait", "-o", "ids").out.strip()
@@ -99,7 +101,7 @@ def test_expressions_are_evaluated_on_given_data_and_on_that_of_a_run(served: We
     assert (2, "") == (broken.code, broken.out)
 
 
-def test_how_runs_may_start_is_set_shown_and_taken_away(served: Weft, document: Any):
+def test_how_runs_may_start_is_set_shown_and_taken_away(served: Onward, document: Any):
     name = kept(served, document, "w", node("a", "noop"), edges=())
     flow = ("workflows", "flow")
     made = served(
@@ -114,7 +116,9 @@ def test_how_runs_may_start_is_set_shown_and_taken_away(served: Weft, document: 
     assert (0, 5) == (gone.code, missing.code)
 
 
-def test_schedules_are_previewed_changed_and_webhooks_get_new_secrets(served: Weft, document: Any):
+def test_schedules_are_previewed_changed_and_webhooks_get_new_secrets(
+    served: Onward, document: Any
+):
     name = kept(served, document, "timed", node("a", "noop"), edges=())
     after = ("--after", "2026-10-24T12:00:00Z", "--count", 2)
     berlin = ("--cron", "30 2 * * *", "--zone", "Europe/Berlin")
@@ -132,10 +136,10 @@ def test_schedules_are_previewed_changed_and_webhooks_get_new_secrets(served: We
     assert "h\n" == served("triggers", "ls", "--kind", "webhook", "-o", "ids").out
 
 
-def test_credentials_that_the_api_keeps_never_show_a_value(ask: Weft, here: Path, request: Any):
+def test_credentials_that_the_api_keeps_never_show_a_value(ask: Onward, here: Path, request: Any):
     ask("stats")
     ask("users", "ls")  # makes the file
-    at = ("--db", here / ".weft/weft.db") if "file" in request.node.name else ()
+    at = ("--db", here / ".onward/onward.db") if "file" in request.node.name else ()
     fields = ("--type", "http_bearer", "--field", "token=s3cret")
     made = ask("credentials", "add", "pay", *fields, "--workflow", "charge", *at, "-o", "json")
     other = ask("credentials", "add", "pay", "--type", "smtp", "--field", "host=x", *at)
@@ -157,7 +161,7 @@ def test_credentials_that_the_api_keeps_never_show_a_value(ask: Weft, here: Path
     assert (0, 5) == (gone.code, missing.code)
 
 
-def test_the_audit_log_tells_who_changed_what(served: Weft, document: Any):
+def test_the_audit_log_tells_who_changed_what(served: Onward, document: Any):
     kept(served, document, "audited", node("a", "noop"), edges=())
     served("workflows", "disable", "audited")
 
@@ -169,7 +173,7 @@ def test_the_audit_log_tells_who_changed_what(served: Weft, document: Any):
 
 
 def test_whoever_has_a_link_decides_with_it_and_nothing_else(
-    quick: Weft, server: str, document: Any
+    quick: Onward, server: str, document: Any
 ):
     nodes = (node("start", "manual_trigger"), node("agreed", "approval", approvers=["ada"]))
     file: Path = document("a.json", *nodes, edges=("start>agreed",))
@@ -190,8 +194,8 @@ def test_whoever_has_a_link_decides_with_it_and_nothing_else(
 
 
 def test_a_link_is_asked_of_its_own_server_and_shown_no_token():
-    given = {"server": None, "token": "t", "database": Path("weft.db")}
+    given = {"server": None, "token": "t", "database": Path("onward.db")}
 
-    at = where_of("https://weft:8700/below/api/v1/approvals/eyJ", given)
+    at = where_of("https://onward:8700/below/api/v1/approvals/eyJ", given)
 
-    assert ("https://weft:8700/below", None) == (at.server, at.token)
+    assert ("https://onward:8700/below", None) == (at.server, at.token)

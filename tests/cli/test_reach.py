@@ -16,11 +16,11 @@ import httpx2
 import msgspec
 import pytest
 
-from cli.conftest import Done, Weft
-from weft.api.client.network import HttpTransport
+from cli.conftest import Done, Onward
+from onward.api.client.network import HttpTransport
 
 BROWSERS = "a login is for browsers: a command shows a token"
-OTHERS = "whoever has the address calls it, and needs no weft"
+OTHERS = "whoever has the address calls it, and needs no onward"
 SUPERVISORS = "for a supervisor, which asks by HTTP"
 REASONS = {
     "log_in": BROWSERS,
@@ -60,7 +60,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[tuple[str, str]]]:
 class Shell:
     """Somebody who works with one server, and gets done what they ask for."""
 
-    def __init__(self, run: Weft, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, run: Onward, monkeypatch: pytest.MonkeyPatch) -> None:
         self._run = run
         self._patch = monkeypatch
 
@@ -98,18 +98,18 @@ def part(name: str, kind: str, **parameters: Any) -> dict[str, Any]:
 
 @pytest.mark.timeout(300)
 def test_every_operation_of_the_api_is_reached_by_a_command_or_has_a_reason(
-    here: Path, server: str, quick: Weft, monkeypatch: pytest.MonkeyPatch, asked
+    here: Path, server: str, quick: Onward, monkeypatch: pytest.MonkeyPatch, asked
 ):
-    monkeypatch.setenv("WEFT_SERVER", server)
-    weft = Shell(quick, monkeypatch)
+    monkeypatch.setenv("ONWARD_SERVER", server)
+    onward = Shell(quick, monkeypatch)
 
-    _keep_workflows(weft, here)
-    _look_into_runs(weft)
-    _steer_runs(weft, here)
-    _reach_into_runs(weft, here)
-    _let_runs_start(weft)
-    _let_people_in(weft, server)
-    _look_behind(weft)
+    _keep_workflows(onward, here)
+    _look_into_runs(onward)
+    _steer_runs(onward, here)
+    _reach_into_runs(onward, here)
+    _let_runs_start(onward)
+    _let_people_in(onward, server)
+    _look_behind(onward)
 
     operations = _operations(server)
     reached = {name for name, known in operations.items() if any(known(*one) for one in asked)}
@@ -135,132 +135,132 @@ def _operations(server: str) -> dict[str, Any]:
     return found
 
 
-def _keep_workflows(weft: Shell, here: Path) -> None:
+def _keep_workflows(onward: Shell, here: Path) -> None:
     file = written(here, "hello", [part("greet", "transform", expression="1")], ["start>greet"])
-    weft("workflows push", file)
+    onward("workflows push", file)
     written(here, "hello", [part("greet", "transform", expression="2")], ["start>greet"])
-    weft("workflows push --draft", file)
-    weft("workflows validate", file)
-    weft("workflows ls")
-    weft("workflows show hello")
-    weft("workflows show hello --version 1")
-    weft("workflows diff hello 1 2")
-    weft("workflows publish hello")
-    weft("workflows rollback hello")
-    weft("workflows disable hello")
-    weft("workflows enable hello")
+    onward("workflows push --draft", file)
+    onward("workflows validate", file)
+    onward("workflows ls")
+    onward("workflows show hello")
+    onward("workflows show hello --version 1")
+    onward("workflows diff hello 1 2")
+    onward("workflows publish hello")
+    onward("workflows rollback hello")
+    onward("workflows disable hello")
+    onward("workflows enable hello")
     everything = here / "all.json"
-    everything.write_text(weft("workflows export").out)
-    weft("workflows import", everything)
-    weft("workflows flow set hello --rate 1000 --per 1m")
-    assert "1000 in 1 min" in weft("workflows flow show hello").out
-    weft("workflows flow rm hello")
-    weft("workflows flow show hello", code=5)
+    everything.write_text(onward("workflows export").out)
+    onward("workflows import", everything)
+    onward("workflows flow set hello --rate 1000 --per 1m")
+    assert "1000 in 1 min" in onward("workflows flow show hello").out
+    onward("workflows flow rm hello")
+    onward("workflows flow show hello", code=5)
 
 
-def _look_into_runs(weft: Shell) -> None:
-    run = weft("runs start hello --wait --priority 3 --time-limit 1h -o ids").out.strip()
-    weft("runs watch", run)
-    weft("runs ls --workflow hello")
-    weft("runs show", run)
+def _look_into_runs(onward: Shell) -> None:
+    run = onward("runs start hello --wait --priority 3 --time-limit 1h -o ids").out.strip()
+    onward("runs watch", run)
+    onward("runs ls --workflow hello")
+    onward("runs show", run)
     for what in ("nodes", "visits", "logs", "data", "events", "explain", "definition", "family"):
-        weft(f"runs {what}", run)
-    weft("runs data", run, "$greet", "--pointer", "")
-    weft("expr $greet --run", run)
+        onward(f"runs {what}", run)
+    onward("runs data", run, "$greet", "--pointer", "")
+    onward("expr $greet --run", run)
 
 
-def _steer_runs(weft: Shell, here: Path) -> None:
+def _steer_runs(onward: Shell, here: Path) -> None:
     nodes = [
         part("each", "split", input_array=[1, 2, 3], max_concurrency=1),
         part("pause", "wait", amount=3600),
         part("all", "aggregator"),
     ]
     file = written(here, "slow", nodes, ["start>each", "each>pause", "pause>all"])
-    weft("workflows push", file)
-    weft("runs start slow --id s1")
-    weft("runs start slow --id s2")
-    weft.until("runs explain s1", "split each")
-    weft("runs items s1 each")
-    weft("runs adjust s1 each --max-concurrency 2")
-    weft("runs pause s1")
-    weft("runs resume s1")
-    weft("runs pause --workflow slow --yes")
-    weft("runs resume --workflow slow --yes")
-    weft("runs cancel s1")
-    weft("runs cancel --workflow slow --yes")
-    weft("runs retry s1 --latest --id s3")
-    weft("runs retry --workflow slow --status cancelled --limit 1 --yes")
-    weft("runs cancel --workflow slow --status running --yes")
+    onward("workflows push", file)
+    onward("runs start slow --id s1")
+    onward("runs start slow --id s2")
+    onward.until("runs explain s1", "split each")
+    onward("runs items s1 each")
+    onward("runs adjust s1 each --max-concurrency 2")
+    onward("runs pause s1")
+    onward("runs resume s1")
+    onward("runs pause --workflow slow --yes")
+    onward("runs resume --workflow slow --yes")
+    onward("runs cancel s1")
+    onward("runs cancel --workflow slow --yes")
+    onward("runs retry s1 --latest --id s3")
+    onward("runs retry --workflow slow --status cancelled --limit 1 --yes")
+    onward("runs cancel --workflow slow --status running --yes")
 
 
-def _reach_into_runs(weft: Shell, here: Path) -> None:
+def _reach_into_runs(onward: Shell, here: Path) -> None:
     nodes = [
         part("paid", "wait_for_signal", signal="paid"),
         part("sent", "wait_for_signal", signal="sent"),
         part("agreed", "approval", approvers=["ada"], message="Pay?"),
     ]
     edges = ["start>paid", "paid>sent", "sent>agreed"]
-    weft("workflows push", written(here, "ask", nodes, edges))
-    weft("runs start ask --id a1")
-    weft("runs signal a1 paid -i amount:=120 --once one")
-    assert "paid" in weft("runs signals a1").out
-    link = msgspec.json.decode(weft.until("runs waits a1 -o json", '"sent"').out)
-    weft("runs callback", link[0]["callback_url"], "-i", "by=mail")
-    weft.until("approvals ls", "Pay?")
-    weft("approvals approve a1 --as ada")
-    weft("runs watch a1")
+    onward("workflows push", written(here, "ask", nodes, edges))
+    onward("runs start ask --id a1")
+    onward("runs signal a1 paid -i amount:=120 --once one")
+    assert "paid" in onward("runs signals a1").out
+    link = msgspec.json.decode(onward.until("runs waits a1 -o json", '"sent"').out)
+    onward("runs callback", link[0]["callback_url"], "-i", "by=mail")
+    onward.until("approvals ls", "Pay?")
+    onward("approvals approve a1 --as ada")
+    onward("runs watch a1")
 
 
-def _let_runs_start(weft: Shell) -> None:
-    weft("triggers add daily hello --cron @daily")
-    weft("triggers add paid hello --webhook paid")
-    weft("triggers add told hello --event order.*")
-    weft("triggers ls --kind cron")
-    weft("triggers show daily")
-    weft("triggers next daily")
-    weft("triggers preview --every 1h")
-    weft("triggers change daily --cron @hourly")
-    weft("triggers disable daily")
-    weft("triggers enable daily")
-    weft("triggers fire daily")
-    weft("triggers firings daily")
-    weft("triggers backfill daily --from 2026-03-01T00:00:00Z --until 2026-03-01T01:00:00Z")
-    assert "whsec_" in weft("triggers rotate paid --keep-previous").out
-    weft("triggers rm daily")
-    assert "started" in weft("events emit order.paid --source /shop -i order=1").out
-    weft("events --after 0 --limit 1")
-    weft("events ls --workflow hello")
+def _let_runs_start(onward: Shell) -> None:
+    onward("triggers add daily hello --cron @daily")
+    onward("triggers add paid hello --webhook paid")
+    onward("triggers add told hello --event order.*")
+    onward("triggers ls --kind cron")
+    onward("triggers show daily")
+    onward("triggers next daily")
+    onward("triggers preview --every 1h")
+    onward("triggers change daily --cron @hourly")
+    onward("triggers disable daily")
+    onward("triggers enable daily")
+    onward("triggers fire daily")
+    onward("triggers firings daily")
+    onward("triggers backfill daily --from 2026-03-01T00:00:00Z --until 2026-03-01T01:00:00Z")
+    assert "whsec_" in onward("triggers rotate paid --keep-previous").out
+    onward("triggers rm daily")
+    assert "started" in onward("events emit order.paid --source /shop -i order=1").out
+    onward("events --after 0 --limit 1")
+    onward("events ls --workflow hello")
 
 
-def _let_people_in(weft: Shell, server: str) -> None:
-    weft("users add ada --role admin", given=f"{PASSWORD}\n")
-    weft("users add bo", given=f"{PASSWORD}\n")
-    assert "ada\nbo\n" == weft("users ls -o ids").out
-    weft("users change bo --role editor")
-    assert "editor" in weft("users show bo").out
-    weft("users rm bo")
-    assert weft("tokens create ci --expires 9d").out.startswith("weft_pat_")
-    token = weft("tokens ls -o ids").out.strip()
-    weft("tokens show", token)
-    weft("tokens revoke", token)
-    weft("credentials types")
-    weft("credentials add key --type http_bearer --field token=one")
-    weft("credentials add key --field token=two")
-    assert "key\n" == weft("credentials ls -o ids").out
-    weft("credentials show key")
-    weft("credentials allow key hello")
-    weft("credentials usage key")
-    weft(f"credentials test key --url {server}/livez")
-    weft("credentials rotate")
-    weft("credentials rm key")
-    assert "create_token" in weft("audit --action create_token").out
-    assert "admin" in weft("whoami").out
+def _let_people_in(onward: Shell, server: str) -> None:
+    onward("users add ada --role admin", given=f"{PASSWORD}\n")
+    onward("users add bo", given=f"{PASSWORD}\n")
+    assert "ada\nbo\n" == onward("users ls -o ids").out
+    onward("users change bo --role editor")
+    assert "editor" in onward("users show bo").out
+    onward("users rm bo")
+    assert onward("tokens create ci --expires 9d").out.startswith("onward_pat_")
+    token = onward("tokens ls -o ids").out.strip()
+    onward("tokens show", token)
+    onward("tokens revoke", token)
+    onward("credentials types")
+    onward("credentials add key --type http_bearer --field token=one")
+    onward("credentials add key --field token=two")
+    assert "key\n" == onward("credentials ls -o ids").out
+    onward("credentials show key")
+    onward("credentials allow key hello")
+    onward("credentials usage key")
+    onward(f"credentials test key --url {server}/livez")
+    onward("credentials rotate")
+    onward("credentials rm key")
+    assert "create_token" in onward("audit --action create_token").out
+    assert "admin" in onward("whoami").out
 
 
-def _look_behind(weft: Shell) -> None:
+def _look_behind(onward: Shell) -> None:
     for line in ("queue", "workers", "timers", "stats", "nodes", "nodes http"):
-        weft(line)
-    weft("quarantine ls")
-    weft("quarantine show 1", code=5)
-    weft("quarantine discard --all --yes")
-    weft("quarantine release --all", code=5)
+        onward(line)
+    onward("quarantine ls")
+    onward("quarantine show 1", code=5)
+    onward("quarantine discard --all --yes")
+    onward("quarantine release --all", code=5)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.conftest import Done, Weft, node
+from cli.conftest import Done, Onward, node
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def _named(file: Path, name: str) -> Path:
     return file
 
 
-def test_a_workflow_is_pushed_run_and_looked_into(ask: Weft, hello: Path):
+def test_a_workflow_is_pushed_run_and_looked_into(ask: Onward, hello: Path):
     pushed = ask("workflows", "push", hello, "-o", "json")
     started = ask("runs", "start", "hello", "-i", "name=Ada", "--wait", "-o", "json")
     run = started.json["execution_id"]
@@ -68,14 +68,14 @@ def test_a_workflow_is_pushed_run_and_looked_into(ask: Weft, hello: Path):
     assert seqs == [msgspec.json.decode(one)["seq"] for one in lines]
 
 
-def test_a_document_runs_without_being_kept(ask: Weft, hello: Path):
+def test_a_document_runs_without_being_kept(ask: Onward, hello: Path):
     done = ask("runs", "start", hello, "-i", "name=Ada", "--wait")
 
     assert (0, "Hello, Ada") == (done.code, done.json["message"])
     assert "" == ask("workflows", "ls", "-o", "ids").out
 
 
-def test_versions_are_published_compared_and_taken_elsewhere(ask: Weft, hello: Path, here: Path):
+def test_versions_are_published_compared_and_taken_elsewhere(ask: Onward, hello: Path, here: Path):
     ask("workflows", "push", hello)
     changed = msgspec.json.decode(hello.read_bytes())
     changed["nodes"][1]["parameters"]["expression"] = "{text: $trigger.name}"
@@ -98,7 +98,7 @@ def test_versions_are_published_compared_and_taken_elsewhere(ask: Weft, hello: P
     assert "unchanged\thello\n" == ask("workflows", "import", here / "all.json").out
 
 
-def test_a_run_is_cancelled(ask: Weft, pause: Path, request: pytest.FixtureRequest):
+def test_a_run_is_cancelled(ask: Onward, pause: Path, request: pytest.FixtureRequest):
     late = ask("runs", "start", pause, "--id", "r1", "--wait", "--timeout", "0.3")
     explained = ask("runs", "explain", "r1", "-o", "json").json
     watched = ask("runs", "watch", "r1", "--timeout", "0.3")
@@ -113,7 +113,7 @@ def test_a_run_is_cancelled(ask: Weft, pause: Path, request: pytest.FixtureReque
     assert 1 == ask("runs", "watch", "r1").code
 
 
-def test_what_is_behind_runs_is_listed(ask: Weft, hello: Path):
+def test_what_is_behind_runs_is_listed(ask: Onward, hello: Path):
     ask("workflows", "push", hello)
 
     assert [64] == [one["slots"] for one in ask("workers", "-o", "json").json]
@@ -137,7 +137,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("words", MISTAKES, ids=" ".join)
 def test_mistakes_have_their_exit_code_and_one_clear_line(
-    ask: Weft, here: Path, words, hello: Path
+    ask: Onward, here: Path, words, hello: Path
 ):
     ask("workflows", "push", hello)
     (here / "broken.json").write_text('{"id": "x", "nodes": []}')
@@ -150,16 +150,16 @@ def test_mistakes_have_their_exit_code_and_one_clear_line(
     assert "Traceback" not in done.err
 
 
-def test_a_server_that_is_away_or_refuses_is_told(quick: Weft, server: str):
+def test_a_server_that_is_away_or_refuses_is_told(quick: Onward, server: str):
     away = quick("runs", "ls", "--server", "http://127.0.0.1:1")
-    nonsense = quick("runs", "ls", "--server", "weft")
+    nonsense = quick("runs", "ls", "--server", "onward")
 
     assert (7, True) == (away.code, "does not answer" in away.err)
     assert (2, True) == (nonsense.code, "is no address of a server" in nonsense.err)
 
 
 def test_a_file_that_a_server_uses_can_be_looked_at_but_not_run(
-    quick: Weft, server: str, hello: Path, here: Path
+    quick: Onward, server: str, hello: Path, here: Path
 ):
     file = ("--db", here / "server.db")
     pushed = quick("workflows", "push", hello, *file)
@@ -170,26 +170,26 @@ def test_a_file_that_a_server_uses_can_be_looked_at_but_not_run(
     assert (2, True) == (refused.code, "--server http://127.0.0.1:8700" in refused.err)
 
 
-def test_without_a_file_there_is_nothing_to_look_at(quick: Weft, here: Path):
+def test_without_a_file_there_is_nothing_to_look_at(quick: Onward, here: Path):
     done = quick("runs", "ls")
 
     assert (2, True) == (done.code, "nothing has run here yet" in done.err)
     assert [] == list(here.iterdir())
 
 
-def _completed(weft: Weft, words: str) -> Done:
+def _completed(onward: Onward, words: str) -> Done:
     count = str(len(words.split(" ")) - 1)
-    return weft(_WEFT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
+    return onward(_ONWARD_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count)
 
 
-def test_a_shell_completes_ids_and_names(weft: Weft, hello: Path):
-    weft("workflows", "push", hello)
-    weft("triggers", "add", "greeting", "hello", "--manual")
-    run = weft("runs", "start", "hello", "-i", "name=Ada", "-o", "ids").out.strip()
+def test_a_shell_completes_ids_and_names(onward: Onward, hello: Path):
+    onward("workflows", "push", hello)
+    onward("triggers", "add", "greeting", "hello", "--manual")
+    run = onward("runs", "start", "hello", "-i", "name=Ada", "-o", "ids").out.strip()
 
-    assert "plain,greeting\n" == _completed(weft, "weft triggers fire gr").out
-    assert f"plain,{run}\n" == _completed(weft, f"weft approvals approve {run[:8]}").out
-    assert "plain,hello\n" == _completed(weft, "weft workflows show he").out
-    assert f"plain,{run}\n" == _completed(weft, f"weft runs watch {run[:8]}").out
-    assert "" == _completed(weft, "weft workflows show no").out.strip()
-    assert "_WEFT_COMPLETE=zsh_complete" in weft("completion", "zsh").out
+    assert "plain,greeting\n" == _completed(onward, "onward triggers fire gr").out
+    assert f"plain,{run}\n" == _completed(onward, f"onward approvals approve {run[:8]}").out
+    assert "plain,hello\n" == _completed(onward, "onward workflows show he").out
+    assert f"plain,{run}\n" == _completed(onward, f"onward runs watch {run[:8]}").out
+    assert "" == _completed(onward, "onward workflows show no").out.strip()
+    assert "_ONWARD_COMPLETE=zsh_complete" in onward("completion", "zsh").out

@@ -1,4 +1,4 @@
-"""`weft run`, through the real executable."""
+"""`onward run`, through the real executable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from .conftest import EXAMPLES, EXECUTABLE, Weft, node
+from .conftest import EXAMPLES, EXECUTABLE, Onward, node
 
 HELLO = (
     node("start", "manual_trigger"),
@@ -23,18 +23,18 @@ HELLO = (
 )
 
 
-def test_the_output_alone_is_on_standard_output(weft: Weft, document):
-    done = weft("run", document("hello.json", *HELLO, edges=("start>hello",)), "-i", "n=Ada")
+def test_the_output_alone_is_on_standard_output(onward: Onward, document):
+    done = onward("run", document("hello.json", *HELLO, edges=("start>hello",)), "-i", "n=Ada")
 
     assert (0, '"hi Ada"\n') == (done.code, done.out)
     assert done.err.startswith("completed in ")
     assert "run_" in done.err
 
 
-def test_json_is_exactly_one_object_with_the_whole_context(weft: Weft, document):
+def test_json_is_exactly_one_object_with_the_whole_context(onward: Onward, document):
     file = document("hello.json", *HELLO, edges=("start>hello",))
 
-    done = weft("run", file, "-i", "n:=12345678901234567890123", "--id", "mine", "--json")
+    done = onward("run", file, "-i", "n:=12345678901234567890123", "--id", "mine", "--json")
 
     assert (0, "") == (done.code, done.err)
     result = done.json
@@ -53,7 +53,7 @@ def test_json_is_exactly_one_object_with_the_whole_context(weft: Weft, document)
     } == result
 
 
-def test_a_run_that_ends_at_several_nodes_has_the_output_of_each(weft: Weft, document):
+def test_a_run_that_ends_at_several_nodes_has_the_output_of_each(onward: Onward, document):
     file = document(
         "two.json",
         node("start", "manual_trigger"),
@@ -62,13 +62,13 @@ def test_a_run_that_ends_at_several_nodes_has_the_output_of_each(weft: Weft, doc
         edges=("start>a", "start>b"),
     )
 
-    assert {"a": 1, "b": [2]} == weft("run", file, "--json").json["output"]
+    assert {"a": 1, "b": [2]} == onward("run", file, "--json").json["output"]
 
 
-def test_large_values_are_whole_in_the_context(weft: Weft, document):
+def test_large_values_are_whole_in_the_context(onward: Onward, document):
     file = document("large.json", node("big", "transform", expression="[range(20000)]"))
 
-    result = weft("run", file, "--json").json
+    result = onward("run", file, "--json").json
 
     assert list(range(20000)) == result["output"] == result["context"]["$big"]
 
@@ -90,10 +90,10 @@ def test_a_result_is_whole_when_the_process_is_stopped_while_it_writes(document,
     assert list(range(20000)) == json.loads(out)["output"]
 
 
-def test_a_failure_names_the_node_its_place_and_what_to_do_next(weft: Weft, document):
+def test_a_failure_names_the_node_its_place_and_what_to_do_next(onward: Onward, document):
     file = document("bad.json", node("boom", "fail", message="no luck", code="LUCK"))
 
-    done = weft("run", file, "--id", "r1", "--db", "my data.db")
+    done = onward("run", file, "--id", "r1", "--db", "my data.db")
 
     assert (1, "") == (done.code, done.out)
     line = next(
@@ -101,13 +101,13 @@ def test_a_failure_names_the_node_its_place_and_what_to_do_next(weft: Weft, docu
     )
     assert f"boom, {file}:{line}" in done.err
     assert "no luck [LUCK]" in done.err
-    assert "look closer: weft runs show r1 --db 'my data.db'" in done.err
+    assert "look closer: onward runs show r1 --db 'my data.db'" in done.err
 
 
-def test_a_failed_run_has_its_error_in_the_object(weft: Weft, document):
+def test_a_failed_run_has_its_error_in_the_object(onward: Onward, document):
     file = document("bad.json", node("boom", "fail", message="no luck", code="LUCK"))
 
-    done = weft("run", file, "--json")
+    done = onward("run", file, "--json")
 
     assert 1 == done.code
     assert ("halted", None) == (done.json["status"], done.json["output"])
@@ -115,11 +115,11 @@ def test_a_failed_run_has_its_error_in_the_object(weft: Weft, document):
     assert error == done.json["error"]
 
 
-def test_events_are_every_message_in_order_and_are_appended(weft: Weft, document, here: Path):
+def test_events_are_every_message_in_order_and_are_appended(onward: Onward, document, here: Path):
     file = document("hello.json", *HELLO, edges=("start>hello",))
 
     for name in ("a", "b"):
-        weft("run", file, "--id", name, "--events", "log.jsonl")
+        onward("run", file, "--id", name, "--events", "log.jsonl")
 
     lines = [msgspec.json.decode(line) for line in (here / "log.jsonl").read_text().splitlines()]
     told = [(one["execution_id"], one.get("node_id"), one["status"]) for one in lines]
@@ -133,41 +133,43 @@ def test_events_are_every_message_in_order_and_are_appended(weft: Weft, document
     assert [(run, *rest) for run in ("a", "b") for rest in expected] == told
 
 
-def test_events_on_standard_output_stand_alone(weft: Weft, document):
-    done = weft("run", document("one.json", node("a", "noop")), "--events", "-")
+def test_events_on_standard_output_stand_alone(onward: Onward, document):
+    done = onward("run", document("one.json", node("a", "noop")), "--events", "-")
 
     last = msgspec.json.decode(done.out.splitlines()[-1])
     assert (0, 3, "completed") == (done.code, len(done.out.splitlines()), last["status"])
 
 
-def test_input_comes_from_standard_input_or_a_file(weft: Weft, document, here: Path):
+def test_input_comes_from_standard_input_or_a_file(onward: Onward, document, here: Path):
     file = document("echo.json", node("start", "manual_trigger"))
     (here / "in.json").write_text('{"a": [1]}')
 
-    assert {"b": "é"} == weft("run", file, "--input", "-", given='{"b": "é"}').json
-    both = weft("run", file, "--input", "@in.json", "-i", "c:=null", "-i", "d=x=y")
+    assert {"b": "é"} == onward("run", file, "--input", "-", given='{"b": "é"}').json
+    both = onward("run", file, "--input", "@in.json", "-i", "c:=null", "-i", "d=x=y")
     assert {"a": [1], "c": None, "d": "x=y"} == both.json
 
 
-def test_options_have_twins_in_the_environment(weft: Weft, document, here: Path):
-    done = weft("run", document("one.json", node("a", "noop")), WEFT_DB="other.db", WEFT_JSON="1")
+def test_options_have_twins_in_the_environment(onward: Onward, document, here: Path):
+    done = onward(
+        "run", document("one.json", node("a", "noop")), ONWARD_DB="other.db", ONWARD_JSON="1"
+    )
 
     assert "completed" == done.json["status"]
     assert (here / "other.db").exists()
-    assert not (here / ".weft").exists()
+    assert not (here / ".onward").exists()
 
 
-def test_verbose_says_a_line_for_every_finished_node(weft: Weft):
-    done = weft("run", EXAMPLES / "fan-out.yaml", "-v")
+def test_verbose_says_a_line_for_every_finished_node(onward: Onward):
+    done = onward("run", EXAMPLES / "fan-out.yaml", "-v")
 
     assert "success region (each_region[1]) 0 ms\n" in done.err
     assert "success count (each_region[0] > each_store[1]) 0 ms\n" in done.err
 
 
-def test_warnings_are_shown_and_the_run_goes_on(weft: Weft, document):
+def test_warnings_are_shown_and_the_run_goes_on(onward: Onward, document):
     odd = {**node("a", "noop"), "retry": {"max_attempts": 2}}
 
-    done = weft("run", document("odd.json", odd))
+    done = onward("run", document("odd.json", odd))
 
     assert (0, "{}\n") == (done.code, done.out)
     assert "warning: node" in done.err
@@ -190,7 +192,7 @@ def test_an_interrupted_run_says_how_to_go_on(document, here: Path, number, code
         out, err = process.communicate(timeout=60)
 
     assert (code, "") == (process.returncode, out)
-    assert "Continue with: weft resume slow\n" in err
+    assert "Continue with: onward resume slow\n" in err
 
 
 def test_a_reader_that_goes_away_is_no_error(document, here: Path):

@@ -14,22 +14,22 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from weft.bootstrap import open_history
-from weft.cli.durations import seconds
-from weft.cli.fleet import Fleet
-from weft.cli.live import Picture, picture_of
-from weft.cli.past import statuses
-from weft.cli.tree import Tree, shortened
-from weft.kernel.lineage import Frame
-from weft.kernel.messages import CompletionMessage, NodeStatusMessage, Progress
-from weft.kernel.moment import to_iso
-from weft.kernel.outcome import NodeError
-from weft.languages.graph.document import parse
-from weft.languages.graph.model import Document
-from weft.languages.serverless.document import parse_definition as parse_tree
-from weft.languages.serverless.picture import picture_of as picture
+from onward.bootstrap import open_history
+from onward.cli.durations import seconds
+from onward.cli.fleet import Fleet
+from onward.cli.live import Picture, picture_of
+from onward.cli.past import statuses
+from onward.cli.tree import Tree, shortened
+from onward.kernel.lineage import Frame
+from onward.kernel.messages import CompletionMessage, NodeStatusMessage, Progress
+from onward.kernel.moment import to_iso
+from onward.kernel.outcome import NodeError
+from onward.languages.graph.document import parse
+from onward.languages.graph.model import Document
+from onward.languages.serverless.document import parse_definition as parse_tree
+from onward.languages.serverless.picture import picture_of as picture
 
-from .conftest import EXECUTABLE, Weft, node
+from .conftest import EXECUTABLE, Onward, node
 
 START_MS = 1_800_000_000_000
 ITEM = (Frame("each", "b", 0, 3, "s"),)
@@ -229,7 +229,7 @@ def test_drawing_does_not_depend_on_how_many_items_there_were():
     assert 50_000 == tree.watch.nodes["work"].succeeded
 
 
-def test_a_resumed_run_shows_what_was_done_before(quick: Weft, document):
+def test_a_resumed_run_shows_what_was_done_before(quick: Onward, document):
     file = document(
         "again.json",
         node("each", "split", input_array=[0, 1]),
@@ -247,7 +247,7 @@ def test_a_resumed_run_shows_what_was_done_before(quick: Weft, document):
     quick("run", file, "--id", "r1")
     tree = Tree(parse(file.read_bytes()))
 
-    with open_history(Path(".weft/weft.db")) as history:
+    with open_history(Path(".onward/onward.db")) as history:
         before = list(history.node_runs("r1"))
     for one in statuses(before[:-2], parse(file.read_bytes())):  # without its end
         tree.see(one)

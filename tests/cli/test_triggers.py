@@ -1,20 +1,20 @@
-"""`weft triggers`: on a file."""
+"""`onward triggers`: on a file."""
 
 from pathlib import Path
 
 import pytest
 
-from .conftest import Weft, node
+from .conftest import Onward, node
 
 
 @pytest.fixture
-def kept(quick: Weft, here: Path, document) -> Weft:
+def kept(quick: Onward, here: Path, document) -> Onward:
     document("order.json", node("a", "noop"))
     assert 0 == quick("workflows", "push", "order.json").code
     return quick
 
 
-def test_a_schedule_is_added_shown_and_removed(kept: Weft):
+def test_a_schedule_is_added_shown_and_removed(kept: Onward):
     name = kept("workflows", "ls", "-o", "ids").out.strip()
     zone = ("--zone", "Europe/Berlin", "--overlap", "queue", "--input", '{"a": 1}')
     made = kept("triggers", "add", "t", name, "--cron", "30 2 * * *", *zone, "-o", "json").json
@@ -35,7 +35,7 @@ def test_a_schedule_is_added_shown_and_removed(kept: Weft):
     assert 5 == kept("triggers", "show", "t").code
 
 
-def test_a_range_is_made_up_for(kept: Weft):
+def test_a_range_is_made_up_for(kept: Onward):
     name = kept("workflows", "ls", "-o", "ids").out.strip()
     kept("triggers", "add", "t", name, "--cron", "@daily")
     span = ("--from", "2026-03-01T00:00:00Z", "--until", "2026-03-03T00:00:00Z")
@@ -44,7 +44,7 @@ def test_a_range_is_made_up_for(kept: Weft):
     assert "0 of 3 times will fire\n" == kept("triggers", "backfill", "t", *span).out
 
 
-def test_the_secret_of_a_webhook_is_shown_once(kept: Weft):
+def test_the_secret_of_a_webhook_is_shown_once(kept: Onward):
     name = kept("workflows", "ls", "-o", "ids").out.strip()
     made = kept("triggers", "add", "t", name, "--webhook", "orders", "--respond", "result")
 
@@ -66,7 +66,7 @@ def test_the_secret_of_a_webhook_is_shown_once(kept: Weft):
         (["--webhook", "orders", "--unsigned"], "guess"),
     ],
 )
-def test_what_does_not_fit_together_is_wrong_usage(kept: Weft, words, said):
+def test_what_does_not_fit_together_is_wrong_usage(kept: Onward, words, said):
     name = kept("workflows", "ls", "-o", "ids").out.strip()
     done = kept("triggers", "add", "t", name, *words)
 

@@ -16,25 +16,25 @@ from conformance.jumping_time import JumpingTime
 from conformance.laboratory import Event, Given, Laboratory
 from conformance.writings import Writings
 from distributed.lab import Lab, until
+from onward.adapters.access.outlets import TableOutlets
+from onward.adapters.access.signals import TableLinks
+from onward.adapters.host.clock import HostChance, HostClock
+from onward.bootstrap.bundles import gather
+from onward.bootstrap.cluster_home import ClusterHome
+from onward.bootstrap.languages import compile_source
+from onward.kernel.messages import NodeStatusMessage, decode_completion, encode_message
+from onward.languages.graph.source import read
+from onward.languages.serverless.document import parse
+from onward.nodes import resources, tokens
+from onward.nodes.catalogue import builtin
+from onward.ports.commands import CommandKind
+from onward.ports.journal import Execution
+from onward.ports.outside import HttpAnswer, HttpRequest
+from onward.runtime.control import LATE_MS
+from onward.runtime.lifecycle_publisher import LifecyclePublisher
+from onward.runtime.queues import STATUS
 from serverless.lab import Services, Sink, register
 from support.harness import Ended, ListLog
-from weft.adapters.access.outlets import TableOutlets
-from weft.adapters.access.signals import TableLinks
-from weft.adapters.host.clock import HostChance, HostClock
-from weft.bootstrap.bundles import gather
-from weft.bootstrap.cluster_home import ClusterHome
-from weft.bootstrap.languages import compile_source
-from weft.kernel.messages import NodeStatusMessage, decode_completion, encode_message
-from weft.languages.graph.source import read
-from weft.languages.serverless.document import parse
-from weft.nodes import resources, tokens
-from weft.nodes.catalogue import builtin
-from weft.ports.commands import CommandKind
-from weft.ports.journal import Execution
-from weft.ports.outside import HttpAnswer, HttpRequest
-from weft.runtime.control import LATE_MS
-from weft.runtime.lifecycle_publisher import LifecyclePublisher
-from weft.runtime.queues import STATUS
 
 SINK = "http://sink.test/events"
 """Where runs' events are posted."""
@@ -105,7 +105,7 @@ class ClusterLab:
 
     def _write_secrets(self) -> None:
         lines = [
-            f"WEFT_CREDENTIAL_{name.upper()}='{msgspec.json.encode(fields).decode()}'\n"
+            f"ONWARD_CREDENTIAL_{name.upper()}='{msgspec.json.encode(fields).decode()}'\n"
             for name, fields in self._secrets.items()
         ]
         file = self._lab.cluster.settings.env_file

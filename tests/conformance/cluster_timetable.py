@@ -11,14 +11,14 @@ from conformance.embedded_timetable import from_outside, publish
 from conformance.jumping_time import JumpingTime
 from conformance.laboratory import Event, Timetable
 from distributed.lab import Lab, Quiet
-from weft.bootstrap.master import ClusterBackend
-from weft.languages.serverless.document import parse
-from weft.nodes.catalogue import builtin
-from weft.ports.journal import Definition
-from weft.runtime.document_schedules import trigger_of
-from weft.runtime.publishing import Publishing
-from weft.runtime.steering import PLAIN, How
-from weft.runtime.trigger_clock import LOOK_MS, TriggerClock
+from onward.bootstrap.master import ClusterBackend
+from onward.languages.serverless.document import parse
+from onward.nodes.catalogue import builtin
+from onward.ports.journal import Definition
+from onward.runtime.document_schedules import trigger_of
+from onward.runtime.publishing import Publishing
+from onward.runtime.steering import PLAIN, How
+from onward.runtime.trigger_clock import LOOK_MS, TriggerClock
 
 NAME = "name: case,"
 _numbers = count(1)

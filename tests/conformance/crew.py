@@ -11,11 +11,11 @@ from itertools import count
 
 from conformance.traffic import MortalBus, Traffic
 from distributed.lab import Quiet
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.bootstrap.distributed import Cluster
-from weft.ports.commands import CommandKind
-from weft.runtime.cancelling import cancel
-from weft.runtime.worker import Worker
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.bootstrap.distributed import Cluster
+from onward.ports.commands import CommandKind
+from onward.runtime.cancelling import cancel
+from onward.runtime.worker import Worker
 
 GRACE_S = 10
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from conformance.embedded_timetable import EmbeddedTimetable, open_timetable
 from conformance.laboratory import Event, Given, Laboratory
+from onward.adapters.access.outlets import TableOutlets
+from onward.adapters.embedded.archive import SqliteArchive
+from onward.adapters.embedded.tables import SqliteTables
+from onward.kernel.effects import Pause
+from onward.runtime.engine import Engine
+from onward.runtime.lifecycle_publisher import LifecyclePublisher
 from serverless.lab import File, TreeLab
 from support.harness import Ended
-from weft.adapters.access.outlets import TableOutlets
-from weft.adapters.embedded.archive import SqliteArchive
-from weft.adapters.embedded.tables import SqliteTables
-from weft.kernel.effects import Pause
-from weft.runtime.engine import Engine
-from weft.runtime.lifecycle_publisher import LifecyclePublisher
 
 OUTLET = "lifecycle"
 MOST_DEATHS = 200
@@ -82,7 +82,7 @@ class EmbeddedLab(TreeLab):
         """Return where a text is written: in the files, in the news or in the log."""
         files = [
             file.name
-            for file in self.path.parent.glob("weft.db*")
+            for file in self.path.parent.glob("onward.db*")
             if text.encode() in file.read_bytes()
         ]
         said = {"news": self.news, "log": self.log.lines}

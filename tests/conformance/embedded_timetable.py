@@ -8,23 +8,23 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from conformance.laboratory import Event, Timetable
+from onward.adapters.access.gatherings import TableGatherings
+from onward.adapters.embedded.archive import SqliteArchive
+from onward.adapters.embedded.registry import SqliteRegistry
+from onward.adapters.embedded.tables import SqliteTables
+from onward.adapters.embedded.triggers import SqliteTriggers
+from onward.bootstrap.languages import schedule_in
+from onward.kernel.ids import fingerprint
+from onward.languages.serverless.document import parse
+from onward.ports.journal import Definition
+from onward.runtime.cancelling import cancel
+from onward.runtime.document_schedules import trigger_of
+from onward.runtime.event_triggers import EventTriggers
+from onward.runtime.publishing import Publishing
+from onward.runtime.trigger_clock import TriggerClock
 from serverless.lab import File, TreeLab
 from support.harness import patiently
 from support.jumping import JumpingClock
-from weft.adapters.access.gatherings import TableGatherings
-from weft.adapters.embedded.archive import SqliteArchive
-from weft.adapters.embedded.registry import SqliteRegistry
-from weft.adapters.embedded.tables import SqliteTables
-from weft.adapters.embedded.triggers import SqliteTriggers
-from weft.bootstrap.languages import schedule_in
-from weft.kernel.ids import fingerprint
-from weft.languages.serverless.document import parse
-from weft.ports.journal import Definition
-from weft.runtime.cancelling import cancel
-from weft.runtime.document_schedules import trigger_of
-from weft.runtime.event_triggers import EventTriggers
-from weft.runtime.publishing import Publishing
-from weft.runtime.trigger_clock import TriggerClock
 
 WORKFLOW = "test_case"
 

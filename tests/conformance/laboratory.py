@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from onward.ports.commands import CommandKind
 from serverless.lab import Services, Sink
 from support.harness import Ended
-from weft.ports.commands import CommandKind
 
 Given = Any
 Event = dict[str, Any]

@@ -13,13 +13,13 @@ from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 
 from conformance.laboratory import Laboratory
+from onward.errors import DefinitionError
+from onward.kernel.messages import NodeStatusMessage
+from onward.languages.graph.source import read
+from onward.runtime.result import error_of
 from serverless.lab import error_in, output_of
 from services.fixtures import needed
 from support.harness import Ended
-from weft.errors import DefinitionError
-from weft.kernel.messages import NodeStatusMessage
-from weft.languages.graph.source import read
-from weft.runtime.result import error_of
 
 FEATURES = Path(__file__).parent / "features"
 RUN_ID = "RUN_ID"

@@ -21,11 +21,11 @@ from conformance.scenarios import HEAD, Scenario, play, scenarios
 from conformance.traffic import CountedBus, Traffic
 from conformance.writings import Commands, Writings
 from distributed.lab import Quiet, check_end, empty, idle_laboratory, until
+from onward.adapters.host.clock import HostClock
+from onward.runtime.master import PATIENCE_S, Master
+from onward.runtime.queues import STATUS
 from serverless.lab import TreeLab
 from support.harness import ListLog
-from weft.adapters.host.clock import HostClock
-from weft.runtime.master import PATIENCE_S, Master
-from weft.runtime.queues import STATUS
 
 _NEEDS_TIME = re.compile(
     r"should take|wait:|delay:|range\(5000\)|1750000000|PT1M|PT30S|lifetime|seconds pass|lifecycle"

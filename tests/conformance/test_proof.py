@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from conformance.scenarios import scenarios
-from weft.languages.serverless import document, read_calls, read_tasks
-from weft.languages.serverless.read_authentication import _SCHEMES
+from onward.languages.serverless import document, read_calls, read_tasks
+from onward.languages.serverless.read_authentication import _SCHEMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "serverless-proof.md"
 ROWS = [

@@ -6,8 +6,8 @@ from typing import Any
 
 from conformance.laboratory import Timetable
 from conformance.scenarios import HEAD, Stage, step, value_of, within
-from weft.errors import DefinitionError
-from weft.languages.serverless.document import parse
+from onward.errors import DefinitionError
+from onward.languages.serverless.document import parse
 
 
 async def _timetable(stage: Stage) -> Timetable:

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.adapters.rabbitmq.connection import Link
-from weft.ports.bus import Delivery
-from weft.runtime.queues import COMPLETION, EXECUTION, RETRIES, TIMEOUT
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.connection import Link
+from onward.ports.bus import Delivery
+from onward.runtime.queues import COMPLETION, EXECUTION, RETRIES, TIMEOUT
 
 MOVING = (EXECUTION, TIMEOUT, COMPLETION, *RETRIES)
 """Queues whose messages make something happen; all others only tell of it."""

@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio.connection import AbstractConnection
 
 from conformance.traffic import Traffic
+from onward.adapters.postgres.store import PostgresStore
 from support.harness import ListLog
-from weft.adapters.postgres.store import PostgresStore
 
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
 _HOLDS = 'SELECT count(*) FROM "{}" AS one WHERE one::text LIKE ANY($1)'

@@ -2,14 +2,14 @@
 
 import pytest
 
-from weft.adapters.embedded import store as sqlite
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.postgres import opening as postgres
+from onward.adapters.embedded import store as sqlite
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.postgres import opening as postgres
 
 
 @pytest.fixture
 def journal(tmp_path):
-    one = SqliteJournal(tmp_path / "weft.db")
+    one = SqliteJournal(tmp_path / "onward.db")
     yield one
     one.close()
 
@@ -17,7 +17,7 @@ def journal(tmp_path):
 @pytest.fixture(scope="module")
 def quick_journal(tmp_path_factory):
     """A journal that does not wait for the disk: its answers are the same."""
-    one = SqliteJournal(tmp_path_factory.mktemp("quick") / "weft.db")
+    one = SqliteJournal(tmp_path_factory.mktemp("quick") / "onward.db")
     one._writer.execute("PRAGMA synchronous = OFF")
     yield one
     one.close()

@@ -14,9 +14,8 @@ from kernel.builders import (
     token,
     try_open,
 )
-from support.coordinators import InMemory, InSqlite
-from weft.kernel.claims import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Finish, Run
-from weft.kernel.effects import (
+from onward.kernel.claims import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Finish, Run
+from onward.kernel.effects import (
     Aborted,
     Close,
     Closed,
@@ -36,6 +35,7 @@ from weft.kernel.effects import (
     Superseded,
     Values,
 )
+from support.coordinators import InMemory, InSqlite
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -16,8 +16,7 @@ from kernel.builders import (
     token,
     try_open,
 )
-from support.coordinators import InMemory, InSqlite
-from weft.kernel.effects import (
+from onward.kernel.effects import (
     Adjust,
     Await,
     Begin,
@@ -36,7 +35,8 @@ from weft.kernel.effects import (
     Supersede,
     Values,
 )
-from weft.kernel.lineage import scope_of
+from onward.kernel.lineage import scope_of
+from support.coordinators import InMemory, InSqlite
 
 LINEAGES = ((), item("s", 0), item("s", 1), item("s", 2), item("z", 0, 1, item("s", 1)))
 lineages = st.sampled_from(LINEAGES)

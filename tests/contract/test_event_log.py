@@ -5,11 +5,11 @@ import random
 
 import pytest
 
+from onward.adapters.postgres.archive import PostgresArchive
+from onward.adapters.postgres.opening import open_store
+from onward.kernel.messages import Progress, item_frame
+from onward.ports.events import Drafts, drafts_of, visit_of
 from support.ledger import completion, execution, status
-from weft.adapters.postgres.archive import PostgresArchive
-from weft.adapters.postgres.opening import open_store
-from weft.kernel.messages import Progress, item_frame
-from weft.ports.events import Drafts, drafts_of, visit_of
 
 
 def item(index, node="a", **fields):

@@ -5,11 +5,11 @@ import pytest
 from msgspec import Raw
 
 from kernel.builders import completion, token
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.errors import MessageError, StorageError
-from weft.kernel.context import Ref, stored
-from weft.kernel.messages import encode_message, item_frame, read_token
-from weft.ports.journal import (
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.errors import MessageError, StorageError
+from onward.kernel.context import Ref, stored
+from onward.kernel.messages import encode_message, item_frame, read_token
+from onward.ports.journal import (
     Batch,
     CellChanges,
     Definition,
@@ -60,7 +60,7 @@ def cells(**groups):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "weft.db"
+    return tmp_path / "onward.db"
 
 
 def reopened(journal, path):

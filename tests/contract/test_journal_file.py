@@ -1,4 +1,4 @@
-"""The journal's file: one process at a time, and nothing but a weft database is ever touched."""
+"""The journal's file: one process at a time, and nothing but an onward database is ever touched."""
 
 import os
 import signal
@@ -9,13 +9,13 @@ from contextlib import closing
 
 import pytest
 
-from weft.adapters.embedded.journal import SCHEMA_VERSION, SqliteJournal
-from weft.errors import StorageError
+from onward.adapters.embedded.journal import SCHEMA_VERSION, SqliteJournal
+from onward.errors import StorageError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from weft.adapters.embedded.journal import SqliteJournal
+from onward.adapters.embedded.journal import SqliteJournal
 journal = SqliteJournal(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.read()
@@ -24,7 +24,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "weft.db"
+    return tmp_path / "onward.db"
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ def test_closing_releases_the_file(path):
 
 
 def test_missing_folders_are_made(tmp_path):
-    SqliteJournal(tmp_path / "a" / "b" / "weft.db").close()
+    SqliteJournal(tmp_path / "a" / "b" / "onward.db").close()
 
-    assert (tmp_path / "a" / "b" / "weft.db").is_file()
+    assert (tmp_path / "a" / "b" / "onward.db").is_file()
 
 
 def foreign(path):
@@ -115,7 +115,7 @@ def test_a_database_of_another_application_id_is_refused(path):
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path, content):
     path.write_bytes(content)
 
-    with pytest.raises(StorageError, match="not a usable weft database"):
+    with pytest.raises(StorageError, match="not a usable onward database"):
         SqliteJournal(path)
 
     assert content == path.read_bytes()
@@ -138,7 +138,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").touch()
 
     with pytest.raises(StorageError, match="cannot"):
-        SqliteJournal(tmp_path / "file" / "weft.db")
+        SqliteJournal(tmp_path / "file" / "onward.db")
 
 
 def test_a_newer_schema_is_refused_with_the_remedy(path):
@@ -146,7 +146,7 @@ def test_a_newer_schema_is_refused_with_the_remedy(path):
     with closing(sqlite3.connect(path)) as db:
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
 
-    with pytest.raises(StorageError, match=f"schema version {SCHEMA_VERSION + 1}.*upgrade weft"):
+    with pytest.raises(StorageError, match=f"schema version {SCHEMA_VERSION + 1}.*upgrade onward"):
         SqliteJournal(path)
 
 
@@ -154,7 +154,7 @@ def test_a_truncated_database_is_refused_in_words(path):
     SqliteJournal(path).close()
     path.write_bytes(path.read_bytes()[:5000])
 
-    with pytest.raises(StorageError, match=r"weft\.db"):
+    with pytest.raises(StorageError, match=r"onward\.db"):
         SqliteJournal(path).unfinished()
 
 
@@ -164,7 +164,7 @@ def test_a_folder_that_may_not_be_written_is_refused(tmp_path):
     closed.mkdir(mode=0o500)
 
     with pytest.raises(StorageError, match="Permission denied"):
-        SqliteJournal(closed / "weft.db")
+        SqliteJournal(closed / "onward.db")
 
 
 def test_after_a_refusal_the_file_is_not_held(path):
@@ -180,8 +180,8 @@ def test_a_commit_survives_the_death_of_its_process(path):
     script = """
 import os, sys
 from pathlib import Path
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.ports.journal import Batch, Definition
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.ports.journal import Batch, Definition
 SqliteJournal(Path(sys.argv[1])).commit(Batch(definitions=[Definition("r", "wf", b"{}")]))
 os._exit(9)
 """

@@ -4,17 +4,17 @@ from contextlib import asynccontextmanager, closing
 
 import pytest
 
+from onward.adapters.embedded.archive import SqliteArchive
+from onward.adapters.embedded.flow import SqliteFlow
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.postgres.archive import PostgresArchive
+from onward.adapters.postgres.flow import PostgresFlow
+from onward.adapters.postgres.opening import open_store
+from onward.ports.archive import RunQuery
+from onward.ports.flow import Parked, Rule
+from onward.ports.journal import Definition
 from serverless.lab import File
 from support.ledger import completion
-from weft.adapters.embedded.archive import SqliteArchive
-from weft.adapters.embedded.flow import SqliteFlow
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.postgres.archive import PostgresArchive
-from weft.adapters.postgres.flow import PostgresFlow
-from weft.adapters.postgres.opening import open_store
-from weft.ports.archive import RunQuery
-from weft.ports.flow import Parked, Rule
-from weft.ports.journal import Definition
 
 RUN = Parked(
     execution_id="x1",

@@ -3,11 +3,11 @@
 import click
 import pytest
 
-from weft.cli.durations import span
-from weft.errors import StorageError
-from weft.kernel.messages import CompletionMessage
-from weft.kernel.moment import to_iso
-from weft.runtime.retention import Retention
+from onward.cli.durations import span
+from onward.errors import StorageError
+from onward.kernel.messages import CompletionMessage
+from onward.kernel.moment import to_iso
+from onward.runtime.retention import Retention
 
 DAY_MS = 86_400_000
 NOW_MS = 100 * DAY_MS

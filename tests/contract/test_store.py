@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from support.ledger import completion, execution, status
-from weft.adapters.embedded import store as sqlite
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.postgres.store import PRUNED_AT_ONCE
-from weft.errors import InputError, MessageError, StorageError
-from weft.kernel.context import Ref
-from weft.kernel.messages import (
+from onward.adapters.embedded import store as sqlite
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.postgres.store import PRUNED_AT_ONCE
+from onward.errors import InputError, MessageError, StorageError
+from onward.kernel.context import Ref
+from onward.kernel.messages import (
     CompletionMessage,
     NodeStatusMessage,
     Progress,
     encode_message,
     item_frame,
 )
-from weft.kernel.outcome import NodeError
-from weft.ports.journal import Definition, NodeRun
+from onward.kernel.outcome import NodeError
+from onward.ports.journal import Definition, NodeRun
+from support.ledger import completion, execution, status
 
 DEFINITION = Definition("ref", "wf", b'{"id": "wf"}')
 
@@ -368,10 +368,10 @@ def newer(path):
 @pytest.mark.parametrize(
     ("prepare", "complaint"),
     [
-        (lambda path: path.write_bytes(b"not a database " * 100), "not a usable store of weft"),
-        (lambda path: SqliteJournal(path).close(), "not a store of weft but another database"),
-        (foreign, "not a store of weft but another database"),
-        (newer, "schema version 99, this weft knows 1: upgrade weft"),
+        (lambda path: path.write_bytes(b"not a database " * 100), "not a usable store of onward"),
+        (lambda path: SqliteJournal(path).close(), "not a store of onward but another database"),
+        (foreign, "not a store of onward but another database"),
+        (newer, "schema version 99, this onward knows 1: upgrade onward"),
         (lambda path: path.mkdir(), "cannot open the store"),
     ],
     ids=["text", "journal", "another program", "newer", "folder"],

@@ -13,17 +13,17 @@ import pika
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.adapters.rabbitmq.topology import DEAD_LETTERS, QUARANTINE, Topology
-from weft.bootstrap.doctor import Patient, examine
-from weft.runtime.checkup import healthy
-from weft.runtime.queues import COMPLETION, EXECUTION, RETRIES, STATUS, TIMEOUT
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.topology import DEAD_LETTERS, QUARANTINE, Topology
+from onward.bootstrap.doctor import Patient, examine
+from onward.runtime.checkup import healthy
+from onward.runtime.queues import COMPLETION, EXECUTION, RETRIES, STATUS, TIMEOUT
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "rabbitmq"
 DEFINITIONS = json.loads((FOLDER / "definitions.json").read_text())
 ALL = tuple(one.name for one in Topology().queues())
 
-_spec = importlib.util.spec_from_file_location("weft_deploy_apply", FOLDER / "apply.py")
+_spec = importlib.util.spec_from_file_location("onward_deploy_apply", FOLDER / "apply.py")
 applying = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(applying)
 
@@ -34,7 +34,7 @@ def urls(rabbitmq_server, rabbitmq_url):
     host = rabbitmq_url.rpartition("/")[2]
     names = {one["name"]: f"{one['name']}_{secrets.token_hex(4)}" for one in DEFINITIONS["users"]}
     text = json.dumps({**DEFINITIONS, "vhosts": []}).replace(
-        '"vhost": "weft"', f'"vhost": "{host}"'
+        '"vhost": "onward"', f'"vhost": "{host}"'
     )
     here = json.loads(text)
     here["users"] = [{**one, "name": names[one["name"]]} for one in here["users"]]
@@ -126,7 +126,7 @@ def test_the_observer_publishes_nothing_and_sees_how_long_a_queue_is(urls):
 
 @pytest.mark.parametrize("role", ["worker", "scheduler", "master", "observer"])
 async def test_the_doctor_tells_what_a_user_without_rights_cannot_see(urls, role):
-    findings = await examine(Patient(Path("weft.db"), rabbitmq_url=urls[role]))
+    findings = await examine(Patient(Path("onward.db"), rabbitmq_url=urls[role]))
 
     told = [one for one in findings if one.check == "rabbitmq queues"]
     assert ["warning"] == [one.level for one in told]

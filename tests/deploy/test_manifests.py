@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from weft.adapters.rabbitmq.topology import Topology
-from weft.cli.main import weft
+from onward.adapters.rabbitmq.topology import Topology
+from onward.cli.main import onward
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "compose.yaml"
@@ -40,13 +40,13 @@ def objects(kind):
 
 
 def pod(name):
-    return objects("Deployment")[f"weft-{name}"]["spec"]["template"]["spec"]
+    return objects("Deployment")[f"onward-{name}"]["spec"]["template"]["spec"]
 
 
 def parsed(words):
-    """Parse the words of a command as weft does, with its services named; it is not run."""
-    name, command, rest = weft.resolve_command(
-        weft.make_context("weft", ["x"], resilient_parsing=True), list(words)
+    """Parse the words of a command as onward does, with its services named; it is not run."""
+    name, command, rest = onward.resolve_command(
+        onward.make_context("onward", ["x"], resilient_parsing=True), list(words)
     )
     places = ("--rabbitmq", "r", "--redis", "s", "--postgres", "p")
     return command.make_context(name, [*rest, *places]).params
@@ -82,7 +82,7 @@ def test_every_service_of_compose_is_checked_before_others_need_it():
 
 
 def test_whoever_uses_our_image_can_build_it():
-    ours = [one for one in compose().values() if one["image"] == "weft:local"]
+    ours = [one for one in compose().values() if one["image"] == "onward:local"]
 
     assert 4 == len(ours)
     assert all(one["build"] == "." for one in ours)
@@ -101,7 +101,7 @@ def test_every_variable_of_compose_is_in_the_example():
 @pytest.mark.parametrize("name", PROCESSES)
 def test_each_process_uses_its_own_broker_user(name):
     users = {one["name"] for one in DEFINITIONS["users"]}
-    url = compose()[name]["environment"]["WEFT_RABBITMQ_URL"]
+    url = compose()[name]["environment"]["ONWARD_RABBITMQ_URL"]
     keys = {
         one["name"]: one["valueFrom"]["secretKeyRef"]["key"]
         for one in pod(name)["containers"][0]["env"]
@@ -109,18 +109,18 @@ def test_each_process_uses_its_own_broker_user(name):
 
     assert name in users
     assert url.startswith(f"amqp://{name}:")
-    assert f"rabbitmq-{name}-url" == keys["WEFT_RABBITMQ_URL"]
-    assert set(keys.values()) <= set(objects("Secret")["weft-services"]["stringData"])
+    assert f"rabbitmq-{name}-url" == keys["ONWARD_RABBITMQ_URL"]
+    assert set(keys.values()) <= set(objects("Secret")["onward-services"]["stringData"])
 
 
 def test_workers_scale_on_the_queues_that_they_read():
-    scaled = objects("ScaledObject")["weft-worker"]["spec"]
+    scaled = objects("ScaledObject")["onward-worker"]["spec"]
     queues = {one["metadata"]["queueName"] for one in scaled["triggers"]}
 
     assert {"workflow.execution", "workflow.timeout.process"} == queues
     assert queues <= {one.name for one in Topology().queues()}
     assert scaled["scaleTargetRef"]["name"] in objects("Deployment")
-    assert "replicas" not in objects("Deployment")["weft-worker"]["spec"]
+    assert "replicas" not in objects("Deployment")["onward-worker"]["spec"]
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -159,7 +159,7 @@ def test_the_image_takes_only_what_is_there():
 def test_probes_and_prometheus_ask_where_the_process_listens(name):
     container = pod(name)["containers"][0]
     host, port = parsed(container["args"])["metrics"]
-    template = objects("Deployment")[f"weft-{name}"]["spec"]["template"]
+    template = objects("Deployment")[f"onward-{name}"]["spec"]["template"]
     asked = {probe: container[probe]["httpGet"] for probe in ("livenessProbe", "readinessProbe")}
 
     assert "0.0.0.0" == host

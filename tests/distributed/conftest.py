@@ -7,7 +7,7 @@ import pytest
 
 from distributed.fleet import Fleet
 from distributed.lab import idle_laboratory, laboratory
-from weft.cli.main import main
+from onward.cli.main import main
 
 
 @pytest.fixture
@@ -30,10 +30,10 @@ def fleet(tmp_path, rabbitmq_url, redis_url, postgres_url):
 
 
 @pytest.fixture
-def weft(fleet, monkeypatch, capfd):
+def onward(fleet, monkeypatch, capfd):
     """A command on the cluster, in this process."""
     monkeypatch.chdir(fleet.folder)
-    for name in [name for name in os.environ if name.startswith("WEFT_")]:
+    for name in [name for name in os.environ if name.startswith("ONWARD_")]:
         monkeypatch.delenv(name)
 
     def run(*words, **environment):

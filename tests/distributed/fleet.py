@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-WEFT = Path(sys.executable).with_name("weft")
+ONWARD = Path(sys.executable).with_name("onward")
 PATIENCE_S = 120.0
 LOOK_S = 0.002
 
@@ -43,9 +43,9 @@ class Fleet:
     def __init__(self, folder: Path, rabbitmq: str, redis: str, postgres: str) -> None:
         self.folder = folder
         self.places = {
-            "WEFT_RABBITMQ_URL": rabbitmq,
-            "WEFT_REDIS_URL": redis,
-            "WEFT_POSTGRES_URL": postgres,
+            "ONWARD_RABBITMQ_URL": rabbitmq,
+            "ONWARD_REDIS_URL": redis,
+            "ONWARD_POSTGRES_URL": postgres,
         }
         self._running: list[Running] = []
 
@@ -55,7 +55,7 @@ class Fleet:
         log, out = self.folder / f"{name}.err", self.folder / f"{name}.out"
         with log.open("wb") as err, out.open("wb") as output:
             process = subprocess.Popen(
-                [WEFT, *map(str, words)],
+                [ONWARD, *map(str, words)],
                 env=self._environment(environment),
                 cwd=self.folder,
                 stdout=output,
@@ -71,7 +71,7 @@ class Fleet:
             one.process.wait()
 
     def _environment(self, more: dict[str, str]) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
+        own = {name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")}
         return {**own, **self.places, **more}
 
 

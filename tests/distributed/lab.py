@@ -12,18 +12,18 @@ from typing import Any
 import msgspec
 import pika
 
+from onward.adapters.rabbitmq.topology import QueueType, Topology
+from onward.adapters.redis.opening import FORMAT_KEY
+from onward.bootstrap import now_ms
+from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
+from onward.kernel.messages import CompletionMessage, NodeStatusMessage, decode_completion
+from onward.languages.graph.document import parse_definition
+from onward.languages.graph.program import GraphProgram, compile_graph
+from onward.ports.journal import NodeRun
+from onward.ports.outside import Log
+from onward.runtime.master import Master
+from onward.runtime.queues import COMPLETION, STATUS
 from support.probe import Book, catalogue_with
-from weft.adapters.rabbitmq.topology import QueueType, Topology
-from weft.adapters.redis.opening import FORMAT_KEY
-from weft.bootstrap import now_ms
-from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
-from weft.kernel.messages import CompletionMessage, NodeStatusMessage, decode_completion
-from weft.languages.graph.document import parse_definition
-from weft.languages.graph.program import GraphProgram, compile_graph
-from weft.ports.journal import NodeRun
-from weft.ports.outside import Log
-from weft.runtime.master import Master
-from weft.runtime.queues import COMPLETION, STATUS
 
 FORMAT = FORMAT_KEY.encode()
 PATIENCE_S = 120

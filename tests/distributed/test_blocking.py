@@ -7,12 +7,12 @@ import pytest
 
 import redis as blocking_redis
 from distributed.lab import Lab, until
+from onward.bootstrap import now_ms
+from onward.bootstrap.distributed import ClusterSettings, open_cluster
+from onward.bootstrap.fullness import until_full
 from runtime.burning import add_burning
 from support.documents import TRIGGER, node, transform, workflow
 from support.probe import Book, catalogue_with
-from weft.bootstrap import now_ms
-from weft.bootstrap.distributed import ClusterSettings, open_cluster
-from weft.bootstrap.fullness import until_full
 
 
 @pytest.fixture

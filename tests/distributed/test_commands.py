@@ -1,4 +1,4 @@
-"""`weft worker`, `scheduler`, `master` and `submit` as their users meet them."""
+"""`onward worker`, `scheduler`, `master` and `submit` as their users meet them."""
 
 import json
 import signal
@@ -11,9 +11,9 @@ import pytest
 import redis
 from distributed.fleet import wait_until
 from distributed.lab import held
+from onward.runtime.queues import EXECUTION, STATUS
 from support.documents import TRIGGER, node, transform, workflow
 from support.killing import CountingServer
-from weft.runtime.queues import EXECUTION, STATUS
 
 ITEMS = 300
 GREETING = workflow(TRIGGER, transform("greet", '"Hello, " + $trigger.name'), "start -> greet")
@@ -83,13 +83,13 @@ def test_killed_and_stopped_workers_change_nothing_about_the_result(fleet, redis
     assert (0, 0) == (third.ends(), master.ends())
     with redis.Redis.from_url(redis_url) as client:
         # The worker that was killed stays on the roster for a day.
-        kept = {b"exec:{drill}:done", b"weft:format", b"workers:info", b"workers:seen"}
+        kept = {b"exec:{drill}:done", b"onward:format", b"workers:info", b"workers:seen"}
         assert kept == set(client.keys("*"))
-    left = held(fleet.places["WEFT_RABBITMQ_URL"])
+    left = held(fleet.places["ONWARD_RABBITMQ_URL"])
     assert {} == {name: count for name, count in left.items() if name != STATUS}
 
 
-def test_submit_waits_and_prints_what_run_prints(fleet, weft):
+def test_submit_waits_and_prints_what_run_prints(fleet, onward):
     fleet.start("master")
     fleet.start("worker")
     fleet.start("scheduler")
@@ -103,11 +103,11 @@ def test_submit_waits_and_prints_what_run_prints(fleet, weft):
     file = written(fleet, waiting)
     (fleet.folder / "large.json").write_text(json.dumps({"name": large}))
 
-    local = weft("run", file, "-i", "name=Ada", "--quiet")
-    there = weft("submit", file, "-i", "name=Ada", "--wait", "--id", "a-1")
-    whole = weft("submit", file, "--input", "@large.json", "--wait", "--json")
-    again = weft("submit", file, "--wait", "--id", "a-1")
-    failed = weft("submit", written(fleet, workflow(node("no", "fail"))), "--wait")
+    local = onward("run", file, "-i", "name=Ada", "--quiet")
+    there = onward("submit", file, "-i", "name=Ada", "--wait", "--id", "a-1")
+    whole = onward("submit", file, "--input", "@large.json", "--wait", "--json")
+    again = onward("submit", file, "--wait", "--id", "a-1")
+    failed = onward("submit", written(fleet, workflow(node("no", "fail"))), "--wait")
 
     assert (0, local.out) == (there.code, there.out)
     assert "started a-1\n" in there.err
@@ -119,44 +119,44 @@ def test_submit_waits_and_prints_what_run_prints(fleet, weft):
     assert "halted after" in failed.err
 
 
-def test_submit_without_waiting_prints_the_id_of_the_run(fleet, weft):
+def test_submit_without_waiting_prints_the_id_of_the_run(fleet, onward):
     file = written(fleet, GREETING)
 
-    plain = weft("submit", file, "--id", "a-1")
-    for_programs = weft("submit", file, "--id", "a-2", "--json")
+    plain = onward("submit", file, "--id", "a-1")
+    for_programs = onward("submit", file, "--id", "a-2", "--json")
 
     assert (0, "a-1\n") == (plain.code, plain.out)
     assert {"execution_id": "a-2"} == json.loads(for_programs.out)
 
 
-def test_submit_gives_up_waiting_while_the_run_goes_on(fleet, weft):
-    done = weft("submit", written(fleet, GREETING), "--id", "a-1", "--wait", "--timeout", 0.2)
+def test_submit_gives_up_waiting_while_the_run_goes_on(fleet, onward):
+    done = onward("submit", written(fleet, GREETING), "--id", "a-1", "--wait", "--timeout", 0.2)
 
     assert (6, "") == (done.code, done.out)
     assert "a-1 has not ended after 0.2 s; it goes on" in done.err
-    assert {EXECUTION: 1} == held(fleet.places["WEFT_RABBITMQ_URL"])
+    assert {EXECUTION: 1} == held(fleet.places["ONWARD_RABBITMQ_URL"])
 
 
-def test_what_does_not_finish_in_the_grace_period_is_given_back(fleet, weft, silent):
+def test_what_does_not_finish_in_the_grace_period_is_given_back(fleet, onward, silent):
     file = written(fleet, asking(silent))
     worker = fleet.start("worker", "--grace", 0.1, "--log-json")
     worker.says("ready")
-    weft("submit", file)
+    onward("submit", file)
     connection, _ = silent.accept()
     worker.send(signal.SIGTERM)
 
     assert 0 == worker.ends()
     lines = [json.loads(line)["message"] for line in worker.log.read_text().splitlines()]
     assert "worker: stopped, given back: 1" == lines[-1]
-    assert 1 == held(fleet.places["WEFT_RABBITMQ_URL"])[EXECUTION]
+    assert 1 == held(fleet.places["ONWARD_RABBITMQ_URL"])[EXECUTION]
     connection.close()
 
 
-def test_a_second_signal_stops_at_once(fleet, weft, silent):
+def test_a_second_signal_stops_at_once(fleet, onward, silent):
     file = written(fleet, asking(silent))
     worker = fleet.start("worker", "--grace", 600)
     worker.says("ready")
-    weft("submit", file)
+    onward("submit", file)
     connection, _ = silent.accept()
     worker.send(signal.SIGTERM)
     worker.says("stopping")
@@ -177,16 +177,18 @@ def port_of_nobody():
 @pytest.mark.parametrize(
     ("variable", "form", "says"),
     [
-        ("WEFT_RABBITMQ_URL", "amqp://127.0.0.1:{}/", "RabbitMQ at 127.0.0.1"),
-        ("WEFT_REDIS_URL", "redis://127.0.0.1:{}/0", "Redis at 127.0.0.1"),
-        ("WEFT_POSTGRES_URL", "postgresql://127.0.0.1:{}/weft", "PostgreSQL at 127.0.0.1"),
+        ("ONWARD_RABBITMQ_URL", "amqp://127.0.0.1:{}/", "RabbitMQ at 127.0.0.1"),
+        ("ONWARD_REDIS_URL", "redis://127.0.0.1:{}/0", "Redis at 127.0.0.1"),
+        ("ONWARD_POSTGRES_URL", "postgresql://127.0.0.1:{}/onward", "PostgreSQL at 127.0.0.1"),
     ],
 )
-def test_a_service_that_is_away_is_waited_for_and_then_given_up(fleet, weft, variable, form, says):
+def test_a_service_that_is_away_is_waited_for_and_then_given_up(
+    fleet, onward, variable, form, says
+):
     away = {variable: form.format(port_of_nobody())}
 
-    done = weft("worker", "--give-up", 0.5, **away)
-    submitted = weft("submit", written(fleet, GREETING), **away)
+    done = onward("worker", "--give-up", 0.5, **away)
+    submitted = onward("submit", written(fleet, GREETING), **away)
 
     lines = [line for line in done.err.splitlines() if says in line]
     assert (7, 7) == (done.code, submitted.code)
@@ -195,13 +197,13 @@ def test_a_service_that_is_away_is_waited_for_and_then_given_up(fleet, weft, var
     assert (1, True) == (len(submitted.err.splitlines()), says in submitted.err)
 
 
-def test_a_service_that_refuses_is_not_asked_again(fleet, weft):
-    wrong = fleet.places["WEFT_RABBITMQ_URL"].replace("guest:guest", "guest:wrong")
-    lost = fleet.places["WEFT_POSTGRES_URL"] + "_nowhere"
+def test_a_service_that_refuses_is_not_asked_again(fleet, onward):
+    wrong = fleet.places["ONWARD_RABBITMQ_URL"].replace("guest:guest", "guest:wrong")
+    lost = fleet.places["ONWARD_POSTGRES_URL"] + "_nowhere"
 
-    denied = weft("scheduler", WEFT_RABBITMQ_URL=wrong)
-    missing = weft("master", WEFT_POSTGRES_URL=lost)
-    other = weft("worker", "--queue-type", "quorum")
+    denied = onward("scheduler", ONWARD_RABBITMQ_URL=wrong)
+    missing = onward("master", ONWARD_POSTGRES_URL=lost)
+    other = onward("worker", "--queue-type", "quorum")
 
     assert (7, 1) == (denied.code, len(denied.err.splitlines()))
     assert "denied user 'guest'" in denied.err
@@ -212,7 +214,7 @@ def test_a_service_that_refuses_is_not_asked_again(fleet, weft):
 
 
 def test_stopping_while_waiting_for_a_service_ends_cleanly(fleet):
-    worker = fleet.start("worker", WEFT_REDIS_URL=f"redis://127.0.0.1:{port_of_nobody()}/0")
+    worker = fleet.start("worker", ONWARD_REDIS_URL=f"redis://127.0.0.1:{port_of_nobody()}/0")
     worker.says("trying again")
     worker.send(signal.SIGTERM)
 
@@ -224,26 +226,26 @@ def test_a_driver_that_is_not_installed_is_named_with_the_remedy(driver):
     places = ["--rabbitmq", "amqp://h/", "--redis", "redis://h", "--postgres", "postgresql://h/d"]
     code = (
         f"import sys; sys.modules[{driver!r}] = None\n"
-        f"from weft.cli.main import main; main(['worker', *{places!r}])"
+        f"from onward.cli.main import main; main(['worker', *{places!r}])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert 2 == done.returncode
     assert (
         f"Error: the distributed engine needs {driver}, which is not installed:"
-        " pip install 'weft[distributed]'\n"
+        " pip install '.[distributed]' (in a checkout of onward)\n"
     ) == done.stderr
 
 
 @pytest.mark.parametrize("command", ["worker", "scheduler", "master"])
-def test_without_an_address_the_option_and_its_variable_are_named(fleet, weft, command):
-    done = weft(command, WEFT_REDIS_URL="")
+def test_without_an_address_the_option_and_its_variable_are_named(fleet, onward, command):
+    done = onward(command, ONWARD_REDIS_URL="")
 
     assert 2 == done.code
-    assert "Missing option '--redis' (env var: 'WEFT_REDIS_URL')" in done.err
+    assert "Missing option '--redis' (env var: 'ONWARD_REDIS_URL')" in done.err
 
 
-def test_a_time_limit_without_waiting_is_wrong_usage(fleet, weft):
-    done = weft("submit", written(fleet, GREETING), "--timeout", 5)
+def test_a_time_limit_without_waiting_is_wrong_usage(fleet, onward):
+    done = onward("submit", written(fleet, GREETING), "--timeout", 5)
 
     assert (2, True) == (done.code, "add --wait" in done.err)

@@ -7,9 +7,9 @@ import signal
 import pytest
 
 from distributed.lab import until
+from onward.adapters.postgres.registry import PostgresRegistry
 from serverless.lab import HEAD, register
 from serverless.test_killing import RUN_OTHER, Server, ask, other
-from weft.adapters.postgres.registry import PostgresRegistry
 
 LOOP, BRANCH, BEATS, BELOW = 8, 4, 4, 6
 

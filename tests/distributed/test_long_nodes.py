@@ -12,10 +12,10 @@ import pytest
 import redis as blocking_redis
 from distributed.fleet import wait_until
 from distributed.lab import held, idle_laboratory, publish, take, until
+from onward.adapters.redis.leases import RedisLeases
+from onward.kernel.messages import decode_token
+from onward.runtime.queues import EXECUTION
 from support.documents import TRIGGER, node, transform, workflow
-from weft.adapters.redis.leases import RedisLeases
-from weft.kernel.messages import decode_token
-from weft.runtime.queues import EXECUTION
 
 LEASES = "scheduler:leases"
 DUE = "scheduler:timers"
@@ -262,8 +262,8 @@ def asked(fleet, slow):
     for one in (fleet.start("master"), fleet.start("scheduler")):
         one.says("ready")
     # A broker soon notices that this one is frozen, and gives what it sent there to another.
-    broker = f"{fleet.places['WEFT_RABBITMQ_URL']}?heartbeat=2"
-    first = fleet.start("worker", "--name", "first", *TERMS, WEFT_RABBITMQ_URL=broker)
+    broker = f"{fleet.places['ONWARD_RABBITMQ_URL']}?heartbeat=2"
+    first = fleet.start("worker", "--name", "first", *TERMS, ONWARD_RABBITMQ_URL=broker)
     first.says("called first")
     submit = fleet.start("submit", file, "--id", "long", "--wait", "--timeout", 50, "--json")
     wait_until(lambda: slow.keys)

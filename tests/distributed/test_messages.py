@@ -6,9 +6,9 @@ import json
 import pytest
 
 from distributed.lab import held, publish, take, until
+from onward.kernel.messages import decode_completion
+from onward.runtime.queues import COMPLETION, EXECUTION, QUARANTINE, STATUS
 from support.documents import TRIGGER, node, transform, workflow
-from weft.kernel.messages import decode_completion
-from weft.runtime.queues import COMPLETION, EXECUTION, QUARANTINE, STATUS
 
 GREETING = workflow(TRIGGER, transform("greet", '"Hello, " + $trigger.name'), "start -> greet")
 ROWS = workflow(

@@ -5,12 +5,12 @@ import asyncio
 import asyncpg
 import pytest
 
-from weft.adapters.postgres.failures import failure
-from weft.bootstrap.distributed import ClusterSettings
-from weft.cli.cluster import Running, run_process
-from weft.cli.outages import may_pass, outage_of
-from weft.errors import StorageError
-from weft.ports.bus import BusError
+from onward.adapters.postgres.failures import failure
+from onward.bootstrap.distributed import ClusterSettings
+from onward.cli.cluster import Running, run_process
+from onward.cli.outages import may_pass, outage_of
+from onward.errors import StorageError
+from onward.ports.bus import BusError
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from weft.ports.bus import BusError
     ids=lambda value: type(value).__name__,
 )
 def test_only_what_may_change_by_itself_is_waited_for(cause, expected):
-    assert expected == may_pass(failure(cause, "db/weft"))
+    assert expected == may_pass(failure(cause, "db/onward"))
 
 
 def test_a_service_that_will_not_do_is_not_waited_for():

@@ -9,10 +9,10 @@ import pytest
 from distributed import test_runs
 from distributed.lab import held, laboratory, publish, take, until
 from distributed.test_messages import plain
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.topology import DELIVERY_LIMIT, Topology
+from onward.runtime.queues import EXECUTION, QUARANTINE
 from support.documents import TRIGGER, node, transform, workflow
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.adapters.rabbitmq.topology import DELIVERY_LIMIT, Topology
-from weft.runtime.queues import EXECUTION, QUARANTINE
 
 ACCEPTANCE = [
     test_runs.test_a_chain_carries_every_output_to_its_end,

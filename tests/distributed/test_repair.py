@@ -5,10 +5,10 @@ import asyncio
 import msgspec
 
 from distributed.lab import held, publish, take, until
+from onward.adapters.redis.keys import Keys
+from onward.runtime.queues import COMPLETION, EXECUTION, STATUS
+from onward.runtime.reconciler import Patience
 from support.documents import TRIGGER, node, workflow
-from weft.adapters.redis.keys import Keys
-from weft.runtime.queues import COMPLETION, EXECUTION, STATUS
-from weft.runtime.reconciler import Patience
 
 AT_ONCE = Patience(lost_ms=-1_000, stuck_ms=-1_000)
 """Every run that has not ended counts as silent."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 from distributed.lab import idle_laboratory, until
-from weft.ports.bus import BusError
-from weft.runtime.queues import STATUS
+from onward.ports.bus import BusError
+from onward.runtime.queues import STATUS
 
 DOCUMENT = {
     "id": "short",

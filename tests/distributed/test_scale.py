@@ -6,19 +6,19 @@ import msgspec
 import pytest
 
 from distributed.lab import Folding, Quiet, held, take, until
-from support.documents import TRIGGER, node, transform, workflow
-from support.standing_in import StandIn
-from weft.adapters.redis.timers import RedisTimers
-from weft.bootstrap import now_ms
-from weft.kernel.messages import (
+from onward.adapters.redis.timers import RedisTimers
+from onward.bootstrap import now_ms
+from onward.kernel.messages import (
     NodeStatusMessage,
     Token,
     decode_token,
     encode_message,
     item_frame,
 )
-from weft.runtime.master import BATCH_BYTES, Master
-from weft.runtime.queues import EXECUTION, STATUS, level_of
+from onward.runtime.master import BATCH_BYTES, Master
+from onward.runtime.queues import EXECUTION, STATUS, level_of
+from support.documents import TRIGGER, node, transform, workflow
+from support.standing_in import StandIn
 
 
 def a_token(name, lineage=(), **given):

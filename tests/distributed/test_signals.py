@@ -2,12 +2,12 @@
 
 from distributed.lab import held, until
 from distributed.test_repair import AT_ONCE, folded, wiped
+from onward.bootstrap.master import ClusterBackend
+from onward.ports.journal import Definition
+from onward.ports.workflows import Version, Workflow
+from onward.runtime.queues import STATUS
+from onward.runtime.signalling import Signaller
 from support.documents import TRIGGER, node, workflow
-from weft.bootstrap.master import ClusterBackend
-from weft.ports.journal import Definition
-from weft.ports.workflows import Version, Workflow
-from weft.runtime.queues import STATUS
-from weft.runtime.signalling import Signaller
 
 HOLDING = workflow(
     TRIGGER,

@@ -4,9 +4,9 @@ import base64
 import json
 
 from distributed.lab import held, take, until
+from onward.adapters.redis.timers import RedisTimers
+from onward.runtime.queues import QUARANTINE
 from support.documents import TRIGGER, node, transform, workflow
-from weft.adapters.redis.timers import RedisTimers
-from weft.runtime.queues import QUARANTINE
 
 
 async def test_a_wait_before_a_merge_is_waited_for(lab):

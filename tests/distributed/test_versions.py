@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from distributed.lab import held, idle_laboratory, publish, take, until
+from onward.adapters.redis.opening import FORMAT, FORMAT_KEY, open_redis
+from onward.errors import StorageError
+from onward.kernel.messages import decode_token
+from onward.ports.journal import Definition
+from onward.runtime.master import Master
+from onward.runtime.queues import COMPLETION, EXECUTION, RETRIES, STATUS
 from support.documents import TRIGGER, node, transform, workflow
-from weft.adapters.redis.opening import FORMAT, FORMAT_KEY, open_redis
-from weft.errors import StorageError
-from weft.kernel.messages import decode_token
-from weft.ports.journal import Definition
-from weft.runtime.master import Master
-from weft.runtime.queues import COMPLETION, EXECUTION, RETRIES, STATUS
 
 V1 = Path(__file__).parents[1] / "golden" / "v1"
 CHAIN = workflow(
@@ -129,7 +129,7 @@ class Counting:
 async def test_news_of_a_later_version_stays_in_its_queue(
     rabbitmq_url, redis_url, postgres_url, queue, name, monkeypatch
 ):
-    monkeypatch.setattr("weft.runtime.newer.PAUSE_S", 0.01)
+    monkeypatch.setattr("onward.runtime.newer.PAUSE_S", 0.01)
     later, known = newer(name, status="tomorrow"), (V1 / f"{name}.json").read_bytes()
     async with idle_laboratory(rabbitmq_url, redis_url, postgres_url) as idle:
         bus, log = Counting(idle.cluster.bus), Lines()
@@ -144,7 +144,7 @@ async def test_news_of_a_later_version_stays_in_its_queue(
 
     # Stopped between sending it back and acknowledging it, a master leaves two of them.
     assert {later} == set(take(rabbitmq_url, queue))
-    told = "schema_version 2 is of a newer weft, this one knows 1; update this process"
+    told = "schema_version 2 is of a newer onward, this one knows 1; update this process"
     assert [f"left to a newer process: a message with {told}"] == log.lines
 
 
@@ -155,5 +155,5 @@ async def test_redis_laid_out_by_another_release_is_refused(lab, redis_url):
         await open_redis(redis_url, lab.cluster._log)
 
     told = str(refused.value)
-    assert "holds runs of another weft (format 2, this one writes 1)" in told
+    assert "holds runs of another onward (format 2, this one writes 1)" in told
     assert 1 == len(told.splitlines())

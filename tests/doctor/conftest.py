@@ -1,4 +1,4 @@
-"""The command, in an empty directory and an environment that says nothing about weft."""
+"""The command, in an empty directory and an environment that says nothing about onward."""
 
 import asyncio
 import os
@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from weft.cli.main import main
+from onward.cli.main import main
 
 
 @pytest.fixture
 def doctor(tmp_path, monkeypatch, capfd):
-    """`weft doctor` in this process: its code, its lines, and its findings by check."""
+    """`onward doctor` in this process: its code, its lines, and its findings by check."""
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("WEFT_")]:
+    for name in [name for name in os.environ if name.startswith("ONWARD_")]:
         monkeypatch.delenv(name)
 
     def run(*words):

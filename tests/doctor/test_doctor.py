@@ -1,4 +1,4 @@
-"""`weft doctor` on this machine, and on services that are well, ill or away."""
+"""`onward doctor` on this machine, and on services that are well, ill or away."""
 
 import sys
 
@@ -7,11 +7,11 @@ import pika
 import pytest
 
 import redis
+from onward.adapters.postgres.opening import open_store
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.topology import Topology
+from onward.cli.main import main
 from services.process import free_port
-from weft.adapters.postgres.opening import open_store
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.adapters.rabbitmq.topology import Topology
-from weft.cli.main import main
 
 SECRET = "hunter2/@"
 
@@ -58,7 +58,7 @@ def test_examining_makes_no_folder(doctor, tmp_path):
 
 
 def test_a_folder_that_is_a_file_is_a_problem(doctor, tmp_path):
-    (tmp_path / ".weft").write_text("")
+    (tmp_path / ".onward").write_text("")
 
     done = doctor()
 
@@ -175,7 +175,7 @@ def test_a_missing_queue_and_a_full_quarantine_are_warnings(
     assert 0 == done.code
     assert "missing: workflow.completion" == done.found["rabbitmq queues"].found
     assert "messages that could not be handled: 1" == done.found["rabbitmq quarantine"].found
-    assert "weft quarantine ls" in done.found["rabbitmq quarantine"].fix
+    assert "onward quarantine ls" in done.found["rabbitmq quarantine"].fix
 
 
 # -- Redis that is ill ---------------------------------------------------------------------------
@@ -238,9 +238,9 @@ def test_services_that_are_away_are_all_told_without_the_password(doctor):
     port = free_port()
 
     done = doctor(
-        *("--rabbitmq", f"amqp://weft:hunter2@127.0.0.1:{port}/"),
+        *("--rabbitmq", f"amqp://onward:hunter2@127.0.0.1:{port}/"),
         *("--redis", f"redis://:hunter2@127.0.0.1:{port}/0"),
-        *("--postgres", f"postgresql://weft:hunter2@127.0.0.1:{port}/weft"),
+        *("--postgres", f"postgresql://onward:hunter2@127.0.0.1:{port}/onward"),
     )
 
     assert 1 == done.code
@@ -254,11 +254,11 @@ def test_services_that_are_away_are_all_told_without_the_password(doctor):
 @pytest.mark.parametrize(
     ("option", "url"),
     [
-        ("rabbitmq", f"amqp://weft:{SECRET}@127.0.0.1/"),
-        ("redis", f"redis://weft:{SECRET}@127.0.0.1/0"),
-        ("postgres", f"postgresql://weft:{SECRET}@127.0.0.1/weft"),
+        ("rabbitmq", f"amqp://onward:{SECRET}@127.0.0.1/"),
+        ("redis", f"redis://onward:{SECRET}@127.0.0.1/0"),
+        ("postgres", f"postgresql://onward:{SECRET}@127.0.0.1/onward"),
         ("rabbitmq", "hunter2"),
-        ("redis", "http://weft:hunter2@127.0.0.1"),
+        ("redis", "http://onward:hunter2@127.0.0.1"),
     ],
 )
 def test_nothing_of_a_url_that_cannot_be_read_is_repeated(doctor, option, url):
@@ -280,7 +280,7 @@ def test_a_wrong_password_is_told_without_it(doctor, rabbitmq_url):
 
 
 def test_a_client_that_is_not_installed_is_told_with_its_extra(doctor, monkeypatch):
-    monkeypatch.delitem(sys.modules, "weft.adapters.redis.health", raising=False)
+    monkeypatch.delitem(sys.modules, "onward.adapters.redis.health", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
 
@@ -288,5 +288,5 @@ def test_a_client_that_is_not_installed_is_told_with_its_extra(doctor, monkeypat
 
     assert 1 == done.code
     assert "redis is not installed" == done.found["redis"].found
-    assert "pip install 'weft[redis]'" == done.found["redis"].fix
+    assert "pip install '.[redis]' (in a checkout of onward)" == done.found["redis"].fix
     assert "not installed: redis" in done.found["extras"].found

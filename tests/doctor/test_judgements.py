@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.runtime.checkup import Finding, healthy, memory, skew, version
+from onward.runtime.checkup import Finding, healthy, memory, skew, version
 
 
 @pytest.mark.parametrize(

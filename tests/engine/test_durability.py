@@ -6,10 +6,10 @@ from contextlib import closing
 
 import pytest
 
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.errors import InputError, StorageError
 from support.documents import TRIGGER, chosen, node, transform, workflow
 from support.harness import Lab, patiently
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.errors import InputError, StorageError
 
 EVERYTHING = workflow(
     TRIGGER,

@@ -2,9 +2,9 @@
 
 import sqlite3
 
-from weft.adapters.embedded.forgetting import SqliteForgetting
-from weft.adapters.embedded.threaded import Threaded
-from weft.api.client import AsyncEngine
+from onward.adapters.embedded.forgetting import SqliteForgetting
+from onward.adapters.embedded.threaded import Threaded
+from onward.api.client import AsyncEngine
 
 SAYS = {
     "id": "says",
@@ -17,7 +17,7 @@ SAYS = {
 
 
 async def test_old_runs_are_dropped_and_others_stay(tmp_path):
-    file = tmp_path / "weft.db"
+    file = tmp_path / "onward.db"
     async with AsyncEngine.embedded(file) as engine:
         runs = [await engine.start(SAYS) for _ in range(45)]
         for run in runs:

@@ -3,11 +3,11 @@
 import pytest
 from msgspec import Raw
 
+from onward.kernel.context import stored
+from onward.runtime.cells import JournaledCells
+from onward.runtime.run import Run
+from onward.runtime.turn import Turns
 from support.documents import TRIGGER, node, transform, workflow
-from weft.kernel.context import stored
-from weft.runtime.cells import JournaledCells
-from weft.runtime.run import Run
-from weft.runtime.turn import Turns
 
 KB_20 = '"x" * 20000'
 

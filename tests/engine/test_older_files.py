@@ -4,16 +4,16 @@ import sqlite3
 from contextlib import closing
 from importlib import resources
 
-from weft.adapters.embedded.history import SqliteHistory
-from weft.adapters.embedded.journal import APPLICATION_ID, SqliteJournal
-from weft.ports.journal import Batch, Definition, Execution
+from onward.adapters.embedded.history import SqliteHistory
+from onward.adapters.embedded.journal import APPLICATION_ID, SqliteJournal
+from onward.ports.journal import Batch, Definition, Execution
 
 ROW = ("x1", "wf", "ref", "completed", 5, 9, b"{}")
 
 
 def first_release(path):
     """Make a file as the first release made it, with one run."""
-    schema = resources.files("weft.adapters.embedded").joinpath("sql/schema.sql").read_text()
+    schema = resources.files("onward.adapters.embedded").joinpath("sql/schema.sql").read_text()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.executescript(schema.replace(", 'cancelled'", ""))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -29,7 +29,7 @@ def shape(path):
 
 
 def test_an_older_file_keeps_its_runs_and_takes_cancelled_ones(tmp_path):
-    path = tmp_path / "weft.db"
+    path = tmp_path / "onward.db"
     first_release(path)
     journal = SqliteJournal(path)
     begun = Execution(
@@ -65,7 +65,7 @@ def test_an_older_file_becomes_what_a_new_one_is(tmp_path):
 
 
 def test_an_older_file_can_be_looked_at_without_changing_it(tmp_path):
-    path = tmp_path / "weft.db"
+    path = tmp_path / "onward.db"
     first_release(path)
     before = shape(path)
 

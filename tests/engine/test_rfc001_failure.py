@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from onward.kernel.outcome import Failed, NodeError, Succeeded
 from support.documents import TRIGGER, chosen, node, transform, workflow
-from weft.kernel.outcome import Failed, NodeError, Succeeded
 
 IGNORE = {"type": "ignore"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from onward.kernel.outcome import Succeeded
 from support.documents import TRIGGER, chosen, node, transform, workflow
-from weft.kernel.outcome import Succeeded
 
 SPLIT = node("each", "split", input_array="$trigger")
 GATHER = node("all", "aggregator")

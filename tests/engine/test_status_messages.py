@@ -2,8 +2,8 @@
 
 import msgspec
 
+from onward.kernel.messages import CompletionMessage
 from support.documents import TRIGGER, node, transform, workflow
-from weft.kernel.messages import CompletionMessage
 
 
 def as_wire(message):

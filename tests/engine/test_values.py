@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from onward.errors import OnwardError
+from onward.kernel.outcome import Succeeded
 from support.documents import TRIGGER, node, transform, workflow
-from weft.errors import WeftError
-from weft.kernel.outcome import Succeeded
 
 ECHO = workflow(
     TRIGGER,
@@ -61,7 +61,7 @@ async def test_numbers_that_json_does_not_have_are_null(lab, value):
 )
 async def test_an_input_that_cannot_be_kept_is_refused_before_anything_starts(lab, value, says):
     async with lab.engine() as engine:
-        with pytest.raises(WeftError, match=says):
+        with pytest.raises(OnwardError, match=says):
             await lab.start(engine, ECHO, value)
 
         assert [] == engine.unfinished()

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from distributed.lab import idle_laboratory, until
+from onward.bootstrap.distributed import ClusterSettings, open_cluster
+from onward.kernel.moment import from_iso
+from onward.runtime.queues import EXECUTION
 from support.documents import TRIGGER, chosen, node, transform, workflow
-from weft.bootstrap.distributed import ClusterSettings, open_cluster
-from weft.kernel.moment import from_iso
-from weft.runtime.queues import EXECUTION
 
 
 @pytest.fixture

@@ -9,16 +9,16 @@ from types import SimpleNamespace
 import pytest
 
 from distributed.lab import until
+from onward.bootstrap import Settings, now_ms, open_engine
+from onward.bootstrap.explaining import explain_in_file
+from onward.cli.main import main
+from onward.kernel.moment import from_iso
+from onward.languages.graph.document import parse_definition
+from onward.languages.graph.program import compile_graph
 from support.documents import TRIGGER, chosen, node, transform, workflow
 from support.probe import Book, catalogue_with
-from weft.bootstrap import Settings, now_ms, open_engine
-from weft.bootstrap.explaining import explain_in_file
-from weft.cli.main import main
-from weft.kernel.moment import from_iso
-from weft.languages.graph.document import parse_definition
-from weft.languages.graph.program import compile_graph
 
-HELD = "queued or at work; if nothing serves this database, `weft resume` goes on with it"
+HELD = "queued or at work; if nothing serves this database, `onward resume` goes on with it"
 
 
 class Desk:
@@ -56,7 +56,7 @@ class Desk:
 async def desk(tmp_path):
     book = Book(now_ms, lambda: None)
     catalogue = catalogue_with(book)
-    path = tmp_path / "weft.db"
+    path = tmp_path / "onward.db"
     async with open_engine(Settings(database=path), catalogue=catalogue) as engine:
         yield Desk(engine, path, book, catalogue)
 
@@ -166,7 +166,7 @@ async def test_a_run_that_has_ended_says_how_and_when(desk):
 
 async def test_a_message_that_cannot_be_read_is_told(tmp_path):
     book = Book(now_ms, lambda: None)
-    catalogue, path = catalogue_with(book), tmp_path / "weft.db"
+    catalogue, path = catalogue_with(book), tmp_path / "onward.db"
     document = workflow(TRIGGER, node("p", "probe", gate="shut"), "start -> p")
     async with open_engine(Settings(database=path), catalogue=catalogue) as engine:
         run = await Desk(engine, path, book, catalogue).start(document)
@@ -182,10 +182,10 @@ async def test_a_message_that_cannot_be_read_is_told(tmp_path):
 
 
 @pytest.fixture
-def weft(tmp_path, monkeypatch, capfd):
+def onward(tmp_path, monkeypatch, capfd):
     """The command in an empty directory."""
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("WEFT_")]:
+    for name in [name for name in os.environ if name.startswith("ONWARD_")]:
         monkeypatch.delenv(name)
 
     def run(*words):
@@ -198,16 +198,16 @@ def weft(tmp_path, monkeypatch, capfd):
 
 
 @pytest.fixture
-def ran(weft, tmp_path):
+def ran(onward, tmp_path):
     """A run that has completed in the default database."""
     file = tmp_path / "flow.json"
     file.write_text(json.dumps(workflow(TRIGGER, transform("a", "1"), "start -> a")))
-    assert 0 == weft("run", file, "--id", "mine").code
+    assert 0 == onward("run", file, "--id", "mine").code
     return "mine"
 
 
-def test_the_command_explains_a_run_in_the_database(weft, ran):
-    said, data = weft("explain", ran), weft("explain", ran, "--json")
+def test_the_command_explains_a_run_in_the_database(onward, ran):
+    said, data = onward("explain", ran), onward("explain", ran, "--json")
 
     assert (0, 0) == (said.code, data.code)
     assert "completed" == json.loads(data.out)["status"]
@@ -217,15 +217,15 @@ def test_the_command_explains_a_run_in_the_database(weft, ran):
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
-        (["nobody"], 5, "Error: .weft/weft.db has no run nobody\n"),
+        (["nobody"], 5, "Error: .onward/onward.db has no run nobody\n"),
         (["no body"], 2, "EXECUTION 'no body' must match"),
         (["mine", "--db", "other.db"], 2, "there is no database other.db"),
         (["mine", "--redis", "redis://x"], 2, "the cluster needs --rabbitmq"),
         (["mine", "--db", "a", "--redis", "redis://x"], 2, "--db and --redis name two places"),
     ],
 )
-def test_a_mistake_is_explained(weft, ran, words, code, problem):
-    done = weft("explain", *words)
+def test_a_mistake_is_explained(onward, ran, words, code, problem):
+    done = onward("explain", *words)
 
     assert (code, "") == (done.code, done.out)
     assert problem in done.err

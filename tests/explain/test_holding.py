@@ -7,19 +7,19 @@ import pytest
 
 from distributed.lab import idle_laboratory, take, until
 from explain.test_cluster import TIME, explained, plain
+from onward.adapters.redis.coordinator import RedisCoordinator
+from onward.adapters.redis.leases import RedisLeases
+from onward.adapters.redis.presence import RedisRoster
+from onward.bootstrap import now_ms
+from onward.kernel.messages import decode_token
+from onward.kernel.moment import from_iso
+from onward.ports.holding import Presence, Trouble
+from onward.ports.inspection import Snapshot
+from onward.ports.journal import Execution
+from onward.runtime.explaining import Facts, explain
+from onward.runtime.queues import EXECUTION
+from onward.runtime.whereabouts import Layout
 from support.documents import TRIGGER, node, transform, workflow
-from weft.adapters.redis.coordinator import RedisCoordinator
-from weft.adapters.redis.leases import RedisLeases
-from weft.adapters.redis.presence import RedisRoster
-from weft.bootstrap import now_ms
-from weft.kernel.messages import decode_token
-from weft.kernel.moment import from_iso
-from weft.ports.holding import Presence, Trouble
-from weft.ports.inspection import Snapshot
-from weft.ports.journal import Execution
-from weft.runtime.explaining import Facts, explain
-from weft.runtime.queues import EXECUTION
-from weft.runtime.whereabouts import Layout
 
 HELD = workflow(TRIGGER, node("p", "probe", gate="shut"), "start -> p")
 

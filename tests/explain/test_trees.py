@@ -3,12 +3,12 @@
 import pytest
 
 from distributed.lab import until
+from onward.bootstrap import Settings, open_engine
+from onward.bootstrap.explaining import explain_in_file
+from onward.languages.serverless.document import parse_definition
+from onward.languages.serverless.program import ServerlessProgram
+from onward.nodes.calls import calls
 from serverless.lab import workflow
-from weft.bootstrap import Settings, open_engine
-from weft.bootstrap.explaining import explain_in_file
-from weft.languages.serverless.document import parse_definition
-from weft.languages.serverless.program import ServerlessProgram
-from weft.nodes.calls import calls
 
 SLOW = {"wait": "PT1H"}
 QUICK = {"set": {"n": 1}}
@@ -19,7 +19,7 @@ RETRY = {"retry": {"delay": "PT1H", "limit": {"attempt": {"count": 3}}}}
 
 @pytest.fixture
 async def waits(tmp_path):
-    path = tmp_path / "weft.db"
+    path = tmp_path / "onward.db"
     async with open_engine(Settings(database=path)) as engine:
 
         async def said(document, many):

@@ -6,8 +6,8 @@ import jq
 import pytest
 
 from expressions.programs import LINE, MIXED, MOMENT, PROGRAMS, SHOP
-from weft.errors import ExpressionError
-from weft.expressions import compile_jq
+from onward.errors import ExpressionError
+from onward.expressions import compile_jq
 
 TEXTS = sorted({program for _, program in PROGRAMS})
 INPUTS = [

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from expressions.programs import MIXED, PROGRAMS, SHOP
-from weft.errors import ExpressionError
-from weft.expressions import compile_jq
+from onward.errors import ExpressionError
+from onward.expressions import compile_jq
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.errors import ExpressionError
-from weft.expressions import Limits, compile_jq
+from onward.errors import ExpressionError
+from onward.expressions import Limits, compile_jq
 
 BIG = "x" * 1_000_000
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from weft.errors import ExpressionError
-from weft.expressions import Account, Jq, Limits, compile_jq
-from weft.expressions.elsewhere import answer, read_answer
-from weft.expressions.pace import Lengthy, Pace, hurried
+from onward.errors import ExpressionError
+from onward.expressions import Account, Jq, Limits, compile_jq
+from onward.expressions.elsewhere import answer, read_answer
+from onward.expressions.pace import Lengthy, Pace, hurried
 
 ROWS = [{"id": n, "name": f"n{n % 7}", "tags": ["a", "b"]} for n in range(300)]
 SMALL = Limits(steps=60_000, bytes=1024 * 1024)

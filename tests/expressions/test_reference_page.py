@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.expressions import compile_template
+from onward.expressions import compile_template
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/expressions.md").read_text(encoding="utf-8")
 DATA = json.loads(re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)[1])

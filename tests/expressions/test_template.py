@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import ExpressionError
-from weft.expressions import Limits, compile_template, find_errors
+from onward.errors import ExpressionError
+from onward.expressions import Limits, compile_template, find_errors
 
 CONTEXT = {
     "user": {"name": "Zoë", "age": 31, "tags": ["a", "b"], "first name": "Z"},

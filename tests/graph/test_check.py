@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.languages.graph.check import check
-from weft.languages.graph.document import parse, parse_definition
-from weft.nodes.catalogue import builtin
+from onward.languages.graph.check import check
+from onward.languages.graph.document import parse, parse_definition
+from onward.nodes.catalogue import builtin
 
 EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").glob("*.yaml"))
 

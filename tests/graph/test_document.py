@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import DefinitionError
-from weft.languages.graph.document import parse, parse_definition
-from weft.languages.graph.model import EdgeDocument, ErrorPolicy, NodeDocument, RetryPolicy
+from onward.errors import DefinitionError
+from onward.languages.graph.document import parse, parse_definition
+from onward.languages.graph.model import EdgeDocument, ErrorPolicy, NodeDocument, RetryPolicy
 
 FULL = """
 id: order

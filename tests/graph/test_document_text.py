@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.errors import DefinitionError
-from weft.languages.graph.document import parse
-from weft.languages.graph.json_text import read_json
-from weft.languages.graph.source import read
-from weft.languages.graph.yaml_text import read_yaml
+from onward.errors import DefinitionError
+from onward.languages.graph.document import parse
+from onward.languages.graph.json_text import read_json
+from onward.languages.graph.source import read
+from onward.languages.graph.yaml_text import read_yaml
 
 
 def refusal(text, file=""):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.languages.graph.document import parse, parse_definition
-from weft.languages.graph.draw import mermaid, svg
+from onward.languages.graph.document import parse, parse_definition
+from onward.languages.graph.draw import mermaid, svg
 
 EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").glob("*.yaml"))
 SVG = "{http://www.w3.org/2000/svg}"

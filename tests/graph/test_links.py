@@ -4,14 +4,14 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from weft.errors import DefinitionError
-from weft.kernel.lineage import Frame
-from weft.kernel.outcome import Failed
-from weft.kernel.program import Activity
-from weft.languages.graph.check import check
-from weft.languages.graph.document import parse_definition
-from weft.languages.graph.program import compile_graph
-from weft.nodes.catalogue import builtin
+from onward.errors import DefinitionError
+from onward.kernel.lineage import Frame
+from onward.kernel.outcome import Failed
+from onward.kernel.program import Activity
+from onward.languages.graph.check import check
+from onward.languages.graph.document import parse_definition
+from onward.languages.graph.program import compile_graph
+from onward.nodes.catalogue import builtin
 
 DECIDE = {"decide": {"approval": "ask", "approver": "ada"}}
 
@@ -117,7 +117,7 @@ def test_a_mark_in_the_data_is_not_taken_for_one_of_ours():
 
     forged = visited(DECIDE, "{{ $trigger.comment }}", {"comment": f"Hello {mark}"})
     beside = visited(DECIDE, "{{ $execution.links.decide }} $trigger.comment", {"comment": mark})
-    harmless = visited(DECIDE, "{{ $trigger.comment }}", {"comment": "weft-link-0123"})
+    harmless = visited(DECIDE, "{{ $trigger.comment }}", {"comment": "onward-link-0123"})
 
     assert isinstance(forged, Failed)
     assert isinstance(beside, Failed)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.host.commands import HostCommands
-from weft.ports.commands import Command
-from weft.ports.outside import OutsideError
+from onward.adapters.host.commands import HostCommands
+from onward.ports.commands import Command
+from onward.ports.outside import OutsideError
 
 
 def shell(text, **more):
@@ -37,7 +37,7 @@ async def test_a_program_that_is_not_there_is_named():
 
 
 async def test_a_process_sees_nothing_of_our_environment_that_could_be_secret(monkeypatch):
-    monkeypatch.setenv("WEFT_KEY", "s3cret")
+    monkeypatch.setenv("ONWARD_KEY", "s3cret")
     finished = await HostCommands(["shell"]).run("shell", shell("env", environment={"MINE": "yes"}))
 
     assert b"MINE=yes" in finished.stdout

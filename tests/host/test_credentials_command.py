@@ -1,4 +1,4 @@
-"""`weft credentials`, as a user runs it."""
+"""`onward credentials`, as a user runs it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from weft.bootstrap import open_vault
-from weft.cli.credentials import credentials
+from onward.bootstrap import open_vault
+from onward.cli.credentials import credentials
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("WEFT_KEY", "WEFT_KEY_FILE", "WEFT_CREDENTIAL_STORE"):
+    for name in ("ONWARD_KEY", "ONWARD_KEY_FILE", "ONWARD_CREDENTIAL_STORE"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -30,7 +30,7 @@ def command(*arguments: str, given: str = "") -> Result:
 
 
 def stored(here: Path, name: str) -> dict[str, str] | None:
-    vault = open_vault({}, store=here / ".weft/credentials.json", key_file=here / ".weft/key")
+    vault = open_vault({}, store=here / ".onward/credentials.json", key_file=here / ".onward/key")
     return vault.get(name)
 
 
@@ -52,7 +52,7 @@ def test_add_reads_json_from_standard_input(here: Path):
 
 
 def test_on_a_terminal_add_asks_and_does_not_echo_the_value(here: Path):
-    code = "from weft.cli.credentials import credentials; credentials()"
+    code = "from onward.cli.credentials import credentials; credentials()"
     terminal, side = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", code, "add", "api"],
@@ -83,7 +83,7 @@ def test_on_a_terminal_add_asks_and_does_not_echo_the_value(here: Path):
 def test_ls_prints_names_only_and_needs_no_key(here: Path):
     for name in ("b", "a"):
         command("add", name, "--field", "token=s3cret")
-    (here / ".weft/key").unlink()
+    (here / ".onward/key").unlink()
 
     result = command("ls")
 
@@ -100,17 +100,17 @@ def test_rm_removes_and_names_what_is_not_there(here: Path):
 
 def test_rotate_seals_anew(here: Path):
     command("add", "a", "--field", "token=s3cret")
-    before = (here / ".weft/credentials.json").read_text()
+    before = (here / ".onward/credentials.json").read_text()
 
     result = command("rotate")
 
     assert "sealed 1 credentials anew" in result.stderr
-    assert before != (here / ".weft/credentials.json").read_text()
+    assert before != (here / ".onward/credentials.json").read_text()
     assert {"token": "s3cret"} == stored(here, "a")
 
 
 def test_store_and_key_may_be_elsewhere(here: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("WEFT_KEY_FILE", str(here / "k"))
+    monkeypatch.setenv("ONWARD_KEY_FILE", str(here / "k"))
 
     command("--store", str(here / "s.json"), "add", "a", "--field", "token=s3cret")
 
@@ -138,8 +138,8 @@ def test_mistakes_are_explained_without_their_values(
 
 
 def test_a_damaged_store_is_explained(here: Path):
-    (here / ".weft").mkdir()
-    (here / ".weft/credentials.json").write_text("{")
+    (here / ".onward").mkdir()
+    (here / ".onward/credentials.json").write_text("{")
 
     result = command("ls")
 

@@ -9,8 +9,8 @@ import socket
 import pytest
 
 from host.servers import Certificates, Received, http_site, reply, tcp_server
-from weft.adapters.host.http import HostHttp
-from weft.ports.outside import HttpAnswer, HttpRequest, OutsideError
+from onward.adapters.host.http import HostHttp
+from onward.ports.outside import HttpAnswer, HttpRequest, OutsideError
 
 
 async def fetch(http: HostHttp | None = None, **request: object) -> HttpAnswer:

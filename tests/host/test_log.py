@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from weft.adapters.host.log import HostLog, configure_log
+from onward.adapters.host.log import HostLog, configure_log
 
 
 @pytest.fixture(autouse=True)
 def restored_logging() -> Iterator[None]:
-    logger = logging.getLogger("weft")
+    logger = logging.getLogger("onward")
     before = (list(logger.handlers), logger.level, logger.propagate)
     yield
     logger.handlers[:], logger.propagate = before[0], before[2]

@@ -10,8 +10,8 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from host.servers import Certificates, smtp_server, tcp_server
-from weft.adapters.host.mail import HostMail
-from weft.ports.outside import MailServer, OutsideError
+from onward.adapters.host.mail import HostMail
+from onward.ports.outside import MailServer, OutsideError
 
 MESSAGE = b"From: ann@test.example\r\nSubject: hello\r\n\r\nGood morning.\r\n.\r\nBye.\r\n"
 LOGIN = {"username": "ann", "password": "s3cret-word"}

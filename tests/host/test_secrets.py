@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.host.secrets import HostSecrets, open_secrets
-from weft.adapters.host.vault import open_vault
-from weft.errors import CredentialError
+from onward.adapters.host.secrets import HostSecrets, open_secrets
+from onward.adapters.host.vault import open_vault
+from onward.errors import CredentialError
 
-KEY = {"WEFT_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}
+KEY = {"ONWARD_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="}
 
 
 async def error_of(secrets: HostSecrets, name: str) -> str:
@@ -21,7 +21,7 @@ async def error_of(secrets: HostSecrets, name: str) -> str:
 
 async def test_a_json_variable_gives_all_fields_as_text():
     variable = '{"host": "mail.test", "port": 587, "verify_tls": false, "password": "pä ss"}'
-    secrets = HostSecrets({"WEFT_CREDENTIAL_MY_MAIL": variable})
+    secrets = HostSecrets({"ONWARD_CREDENTIAL_MY_MAIL": variable})
 
     expected = {"host": "mail.test", "port": "587", "verify_tls": "false", "password": "pä ss"}
     assert expected == await secrets.resolve("my-mail")
@@ -29,7 +29,7 @@ async def test_a_json_variable_gives_all_fields_as_text():
 
 async def test_single_variables_give_a_field_each():
     secrets = HostSecrets(
-        {"WEFT_CREDENTIAL_API_TOKEN": "abcd", "WEFT_CREDENTIAL_API_BASE_URL": "u", "OTHER": "x"}
+        {"ONWARD_CREDENTIAL_API_TOKEN": "abcd", "ONWARD_CREDENTIAL_API_BASE_URL": "u", "OTHER": "x"}
     )
 
     assert {"token": "abcd", "base_url": "u"} == await secrets.resolve("api")
@@ -37,11 +37,11 @@ async def test_single_variables_give_a_field_each():
 
 async def test_the_environment_wins_over_the_file_and_the_file_over_the_store(tmp_path: Path):
     file, store = tmp_path / ".env", tmp_path / "store.json"
-    file.write_text("WEFT_CREDENTIAL_A_TOKEN=file\nWEFT_CREDENTIAL_B_TOKEN=file\n")
+    file.write_text("ONWARD_CREDENTIAL_A_TOKEN=file\nONWARD_CREDENTIAL_B_TOKEN=file\n")
     vault = open_vault(KEY, store=store)
     for name in ("a", "b", "c"):
         vault.put(name, {"token": "store", "extra": "store"})
-    secrets = open_secrets({**KEY, "WEFT_CREDENTIAL_A_TOKEN": "env"}, file=file, store=store)
+    secrets = open_secrets({**KEY, "ONWARD_CREDENTIAL_A_TOKEN": "env"}, file=file, store=store)
 
     assert {"token": "env"} == await secrets.resolve("a")
     assert {"token": "file"} == await secrets.resolve("b")
@@ -50,11 +50,11 @@ async def test_the_environment_wins_over_the_file_and_the_file_over_the_store(tm
 
 async def test_a_changed_file_is_read_again(tmp_path: Path):
     file = tmp_path / ".env"
-    file.write_text("WEFT_CREDENTIAL_A_TOKEN=old\n")
+    file.write_text("ONWARD_CREDENTIAL_A_TOKEN=old\n")
     secrets = open_secrets({}, file=file)
     await secrets.resolve("a")
 
-    file.write_text("WEFT_CREDENTIAL_A_TOKEN=newer\n")
+    file.write_text("ONWARD_CREDENTIAL_A_TOKEN=newer\n")
 
     assert {"token": "newer"} == await secrets.resolve("a")
 
@@ -74,7 +74,7 @@ async def test_a_changed_file_is_read_again(tmp_path: Path):
 )
 async def test_the_file_knows_quotes_comments_and_escapes(line: str, value: str, tmp_path: Path):
     file = tmp_path / ".env"
-    file.write_text(f"# head\n\nWEFT_CREDENTIAL_X_{line.removeprefix('export ')}\n")
+    file.write_text(f"# head\n\nONWARD_CREDENTIAL_X_{line.removeprefix('export ')}\n")
 
     assert {"a": value} == await open_secrets({}, file=file).resolve("x")
 
@@ -94,15 +94,15 @@ async def test_a_missing_credential_names_every_place_and_the_remedy(tmp_path: P
 
     text = await error_of(open_secrets({}, file=file, store=store), "my-api")
 
-    for part in ("'my-api'", "WEFT_CREDENTIAL_MY_API", str(file), str(store), "credentials add"):
+    for part in ("'my-api'", "ONWARD_CREDENTIAL_MY_API", str(file), str(store), "credentials add"):
         assert part in text
 
 
 @pytest.mark.parametrize("value", ["s3cret", '["s3cret"]', "{}", '{"a": "s3cret"', '{"a": null}'])
 async def test_a_variable_that_is_no_object_of_texts_is_refused_without_its_content(value: str):
-    text = await error_of(HostSecrets({"WEFT_CREDENTIAL_X": value}), "x")
+    text = await error_of(HostSecrets({"ONWARD_CREDENTIAL_X": value}), "x")
 
-    assert "WEFT_CREDENTIAL_X in the environment" in text
+    assert "ONWARD_CREDENTIAL_X in the environment" in text
     assert "s3cret" not in text
 
 
@@ -112,15 +112,15 @@ async def test_a_name_that_is_no_name_is_refused(name: str):
 
 
 async def test_bytes_that_are_not_utf8_are_refused():
-    secrets = HostSecrets({"WEFT_CREDENTIAL_X_TOKEN": "a\udcff"})
+    secrets = HostSecrets({"ONWARD_CREDENTIAL_X_TOKEN": "a\udcff"})
 
-    assert "WEFT_CREDENTIAL_X_TOKEN in the environment is not valid UTF-8 text" == await error_of(
+    assert "ONWARD_CREDENTIAL_X_TOKEN in the environment is not valid UTF-8 text" == await error_of(
         secrets, "x"
     )
 
 
 async def test_the_stores_own_setting_is_not_taken_for_a_credential():
-    secrets = HostSecrets({"WEFT_CREDENTIAL_STORE": "/some/path"})
+    secrets = HostSecrets({"ONWARD_CREDENTIAL_STORE": "/some/path"})
 
     assert "was not found" in await error_of(secrets, "store")
 

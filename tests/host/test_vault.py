@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.host.vault import Vault, open_vault
-from weft.errors import CredentialError
+from onward.adapters.host.vault import Vault, open_vault
+from onward.errors import CredentialError
 
 OLD = b64encode(b"o" * 32).decode()
 NEW = b64encode(b"n" * 32).decode()
@@ -19,7 +19,7 @@ FIELDS = {"username": "ann", "password": "s3cret-wörd"}
 
 
 def vault_in(folder: Path, key: str = OLD) -> Vault:
-    return open_vault({"WEFT_KEY": key}, store=folder / "store.json")
+    return open_vault({"ONWARD_KEY": key}, store=folder / "store.json")
 
 
 def edited(folder: Path, change) -> None:
@@ -110,7 +110,7 @@ def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path):
 def test_a_key_that_is_no_key_is_refused_without_showing_it(key: str, tmp_path: Path):
     text = error_of(lambda: vault_in(tmp_path, key).put("mail", FIELDS))
 
-    assert "WEFT_KEY" in text
+    assert "ONWARD_KEY" in text
     assert "openssl rand -base64 32" in text
     assert key not in text
 
@@ -121,7 +121,7 @@ def test_a_wrong_key_is_told_from_a_damaged_record(tmp_path: Path):
     text = error_of(lambda: vault_in(tmp_path, NEW).get("mail"))
 
     assert "was sealed with key" in text
-    assert "not in WEFT_KEY" in text
+    assert "not in ONWARD_KEY" in text
 
 
 def test_a_sealed_store_without_any_key_says_where_to_give_one(tmp_path: Path):
@@ -129,7 +129,7 @@ def test_a_sealed_store_without_any_key_says_where_to_give_one(tmp_path: Path):
 
     text = error_of(lambda: open_vault({}, store=tmp_path / "store.json").get("mail"))
 
-    assert "set WEFT_KEY or WEFT_KEY_FILE" in text
+    assert "set ONWARD_KEY or ONWARD_KEY_FILE" in text
 
 
 @pytest.mark.parametrize("part", ["nonce", "sealed"])
@@ -227,8 +227,8 @@ def test_a_write_that_fails_leaves_the_old_store_and_no_draft(tmp_path: Path, mo
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path):
     code = (
-        "import sys; from pathlib import Path; from weft.adapters.host.vault import open_vault\n"
-        f"vault = open_vault({{'WEFT_KEY': {OLD!r}}}, store=Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from onward.adapters.host.vault import open_vault\n"
+        f"vault = open_vault({{'ONWARD_KEY': {OLD!r}}}, store=Path(sys.argv[1]))\n"
         "for i in range(20): vault.put(f'{sys.argv[2]}{i}', {'token': 'abcd'})"
     )
     path = str(tmp_path / "store.json")
@@ -243,7 +243,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path):
 def test_without_the_package_the_remedy_is_named(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
 
-    assert "pip install 'weft[secrets]'" in error_of(lambda: vault_in(tmp_path).put("mail", FIELDS))
+    assert "pip install '.[secrets]'" in error_of(lambda: vault_in(tmp_path).put("mail", FIELDS))
 
 
 @pytest.mark.parametrize("fields", [{}, {"a": None}, {"a": {"b": "s3cret"}}, {"a": "\ud800"}])

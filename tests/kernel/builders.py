@@ -3,11 +3,11 @@
 from msgspec import Raw
 from msgspec.structs import replace
 
-from weft.kernel.cells import MemoryCells
-from weft.kernel.coordination import Coordination
-from weft.kernel.effects import Abort, Arrive, Begin, Fill, Leave, Scatter, TryOpen
-from weft.kernel.lineage import scope_of
-from weft.kernel.messages import CompletionMessage, NodeExecutionMessage, item_frame
+from onward.kernel.cells import MemoryCells
+from onward.kernel.coordination import Coordination
+from onward.kernel.effects import Abort, Arrive, Begin, Fill, Leave, Scatter, TryOpen
+from onward.kernel.lineage import scope_of
+from onward.kernel.messages import CompletionMessage, NodeExecutionMessage, item_frame
 
 START = NodeExecutionMessage(
     workflow_id="wf",

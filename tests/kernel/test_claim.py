@@ -11,8 +11,8 @@ from kernel.builders import (
     scatter,
     token,
 )
-from weft.kernel.claims import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Finish, Run
-from weft.kernel.effects import (
+from onward.kernel.claims import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Finish, Run
+from onward.kernel.effects import (
     Close,
     Closed,
     DiscardSplit,

@@ -14,9 +14,9 @@ from kernel.builders import (
     token,
     try_open,
 )
-from weft.kernel.cells import MemoryCells
-from weft.kernel.claims import Run
-from weft.kernel.effects import (
+from onward.kernel.cells import MemoryCells
+from onward.kernel.claims import Run
+from onward.kernel.effects import (
     Close,
     Closed,
     DiscardMerge,

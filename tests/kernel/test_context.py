@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from weft.kernel.context import (
+from onward.kernel.context import (
     CARRY_LIMIT,
     FREEZE_LIMIT,
     INLINE_LIMIT,

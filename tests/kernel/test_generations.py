@@ -3,10 +3,10 @@
 import pytest
 
 from kernel.builders import arrive, completion, coordination, fill, leave, scatter, token
-from weft.kernel.cells import MemoryCells
-from weft.kernel.claims import CLOSED, LOST, Run
-from weft.kernel.coordination import Coordination
-from weft.kernel.effects import (
+from onward.kernel.cells import MemoryCells
+from onward.kernel.claims import CLOSED, LOST, Run
+from onward.kernel.coordination import Coordination
+from onward.kernel.effects import (
     Begin,
     Close,
     Forget,
@@ -18,7 +18,7 @@ from weft.kernel.effects import (
     Supersede,
     Superseded,
 )
-from weft.kernel.messages import run_of
+from onward.kernel.messages import run_of
 
 
 def lost():

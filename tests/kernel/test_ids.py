@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.kernel.ids import derive, fingerprint
+from onward.kernel.ids import derive, fingerprint
 
 PARTS = st.lists(st.text(st.characters(exclude_characters="\x1f")), min_size=1, max_size=4)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.errors import MessageError
-from weft.kernel.json import MAX_DEPTH, decode, depth_of, encode, join_array, too_deep
+from onward.errors import MessageError
+from onward.kernel.json import MAX_DEPTH, decode, depth_of, encode, join_array, too_deep
 
 WHOLE = st.integers(-(10**30), 10**30)
 SCALARS = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False)

@@ -1,7 +1,7 @@
 """Where a token stands among splits."""
 
 from kernel.builders import item, token
-from weft.kernel.lineage import ROOT, describe, item_scope, scope_of
+from onward.kernel.lineage import ROOT, describe, item_scope, scope_of
 
 
 def test_without_a_frame_the_scope_is_the_run():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kernel.builders import arrive, coordination, leave, token, try_open
-from weft.kernel.effects import (
+from onward.kernel.effects import (
     Closed,
     DiscardMerge,
     ExpireMerge,

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from kernel.builders import START, completion, item, token
-from weft.errors import MessageError
-from weft.kernel.context import Ref
-from weft.kernel.json import MAX_DEPTH, decode
-from weft.kernel.lineage import describe
-from weft.kernel.messages import (
+from onward.errors import MessageError
+from onward.kernel.context import Ref
+from onward.kernel.json import MAX_DEPTH, decode
+from onward.kernel.lineage import describe
+from onward.kernel.messages import (
     MAX_BYTES,
     MAX_LINEAGE,
     NodeExecutionMessage,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.kernel.retry import RetryPolicy
+from onward.kernel.retry import RetryPolicy
 
 
 def delays(policy, dice=0.0):

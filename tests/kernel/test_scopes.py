@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.builders import abort, coordination, fill, item, leave, scatter, token
-from weft.kernel.cells import MemoryCells
-from weft.kernel.effects import Aborted, Closed, Filed, Open
+from onward.kernel.cells import MemoryCells
+from onward.kernel.effects import Aborted, Closed, Filed, Open
 
 
 def test_a_scope_with_one_token_closes_when_it_leaves():

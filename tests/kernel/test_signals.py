@@ -1,9 +1,9 @@
 """Signals and waits: whichever comes first, they meet, once."""
 
 from kernel.builders import abort, completion, item, scatter, token
+from onward.kernel.effects import Await, Close, Deliver, Resolve, Taken
+from onward.kernel.lineage import scope_of
 from support.coordinators import InMemory
-from weft.kernel.effects import Await, Close, Deliver, Resolve, Taken
-from weft.kernel.lineage import scope_of
 
 
 def wait(run, unit="t", address="go", lineage=()):

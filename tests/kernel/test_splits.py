@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.builders import coordination, fill, item, leave, scatter, token
-from weft.kernel.cells import MemoryCells
-from weft.kernel.effects import DiscardSplit, Overdue, Values
+from onward.kernel.cells import MemoryCells
+from onward.kernel.effects import DiscardSplit, Overdue, Values
 
 
 def started(**how):

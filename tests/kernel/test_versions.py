@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kernel.builders import completion, token
-from weft.errors import MessageError, NewerMessageError
-from weft.kernel.envelope import SCHEMA_VERSION, Names, names_in, version_of
-from weft.kernel.messages import (
+from onward.errors import MessageError, NewerMessageError
+from onward.kernel.envelope import SCHEMA_VERSION, Names, names_in, version_of
+from onward.kernel.messages import (
     decode_completion,
     decode_statuses,
     decode_token,
@@ -86,7 +86,7 @@ def test_what_is_sent_again_is_the_plain_wire_form_when_nothing_is_unknown():
 
 @pytest.mark.parametrize("changes", [{}, {"signal": "tomorrow"}, {"accumulated_context": None}])
 def test_a_token_of_a_later_version_is_no_poison_even_if_it_cannot_be_read(changes):
-    with pytest.raises(NewerMessageError, match="schema_version 2 is of a newer weft"):
+    with pytest.raises(NewerMessageError, match="schema_version 2 is of a newer onward"):
         decode_token(newer(token(), **changes))
 
 

@@ -7,10 +7,10 @@ import msgspec
 import pika
 import pytest
 
+from onward.kernel.outcome import Failed, Succeeded
+from onward.nodes.call_asyncapi import CallAsyncapi
+from onward.ports.node import Tools
 from support.harness import ListLog, NoMail, NoNetwork
-from weft.kernel.outcome import Failed, Succeeded
-from weft.nodes.call_asyncapi import CallAsyncapi
-from weft.ports.node import Tools
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from weft.nodes.catalogue import builtin
-from weft.ports.node import NodeType, Runnable
+from onward.nodes.catalogue import builtin
+from onward.ports.node import NodeType, Runnable
 
 FIXED = {
     "manual_trigger": "",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.nodes.digest import answer_challenge
-from weft.nodes.refused import Refused
+from onward.nodes.digest import answer_challenge
+from onward.nodes.refused import Refused
 
 CHALLENGE = (
     'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={}, '

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from host.servers import Site, http_site, reply
-from weft.adapters.host.http import HostHttp
-from weft.adapters.host.log import HostLog
-from weft.adapters.host.mail import HostMail
-from weft.kernel.outcome import Failed, Succeeded
-from weft.nodes.http import HttpNode
-from weft.ports.node import Tools
+from onward.adapters.host.http import HostHttp
+from onward.adapters.host.log import HostLog
+from onward.adapters.host.mail import HostMail
+from onward.kernel.outcome import Failed, Succeeded
+from onward.nodes.http import HttpNode
+from onward.ports.node import Tools
 
 
 async def run(

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host.servers import Certificates, Mailbox, smtp_server
-from weft.adapters.host.http import HostHttp
-from weft.adapters.host.log import HostLog
-from weft.adapters.host.mail import HostMail
-from weft.kernel.outcome import Failed, Succeeded
-from weft.nodes.mail_message import addresses
-from weft.nodes.refused import Refused
-from weft.nodes.smtp import SmtpNode
-from weft.ports.node import Tools
+from onward.adapters.host.http import HostHttp
+from onward.adapters.host.log import HostLog
+from onward.adapters.host.mail import HostMail
+from onward.kernel.outcome import Failed, Succeeded
+from onward.nodes.mail_message import addresses
+from onward.nodes.refused import Refused
+from onward.nodes.smtp import SmtpNode
+from onward.ports.node import Tools
 
 MAIL = {"to": "bob@test.example", "from": "ann@test.example", "subject": "hi", "text": "hello"}
 

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from weft.adapters.postgres.opening import open_store
-from weft.errors import StorageError
+from onward.adapters.postgres.opening import open_store
+from onward.errors import StorageError
 
 SECRET = "s3cr3t-word"
 
@@ -43,16 +43,16 @@ async def test_a_server_that_is_not_there_is_named_with_its_address():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    told = await refusal(f"postgresql://weft:{SECRET}@127.0.0.1:{port}/weft")
+    told = await refusal(f"postgresql://onward:{SECRET}@127.0.0.1:{port}/onward")
 
-    assert f"127.0.0.1:{port}/weft cannot be reached" in told
+    assert f"127.0.0.1:{port}/onward cannot be reached" in told
     assert "start it, or correct the URL" in told
 
 
 async def test_a_host_that_does_not_exist_is_named():
-    told = await refusal(f"postgresql://weft:{SECRET}@nowhere.invalid/weft")
+    told = await refusal(f"postgresql://onward:{SECRET}@nowhere.invalid/onward")
 
-    assert "nowhere.invalid/weft cannot be reached" in told
+    assert "nowhere.invalid/onward cannot be reached" in told
 
 
 async def test_a_server_that_speaks_something_else_cannot_be_used():
@@ -64,9 +64,9 @@ async def test_a_server_that_speaks_something_else_cannot_be_used():
     async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
 
-        told = await refusal(f"postgresql://weft:{SECRET}@127.0.0.1:{port}/weft")
+        told = await refusal(f"postgresql://onward:{SECRET}@127.0.0.1:{port}/onward")
 
-    assert f"PostgreSQL at 127.0.0.1:{port}/weft" in told
+    assert f"PostgreSQL at 127.0.0.1:{port}/onward" in told
 
 
 async def test_a_user_that_the_server_refuses_is_told_what_to_check(postgres_url):
@@ -121,16 +121,16 @@ async def test_a_database_of_another_program_is_left_alone(postgres_url):
 @pytest.mark.parametrize(
     "url",
     [
-        "mysql://weft:s3cr3t-word@db/weft",
-        "weft",
+        "mysql://onward:s3cr3t-word@db/onward",
+        "onward",
         "",
-        "postgresql://weft:12/s3cr3t-word@db/weft",
-        "postgresql://weft:12#s3cr3t-word@db/weft",
-        "postgresql://weft:12?s3cr3t-word@db/weft",
-        "postgresql://weft:s3cr3t-word@db:port/weft",
-        "postgresql://weft:s3cr3t-word@[db/weft",
-        "postgresql://weft:s3cr3t-word@.db/weft",
-        "postgresql://weft:s3cr3t-word@/weft?port=port",
+        "postgresql://onward:12/s3cr3t-word@db/onward",
+        "postgresql://onward:12#s3cr3t-word@db/onward",
+        "postgresql://onward:12?s3cr3t-word@db/onward",
+        "postgresql://onward:s3cr3t-word@db:port/onward",
+        "postgresql://onward:s3cr3t-word@[db/onward",
+        "postgresql://onward:s3cr3t-word@.db/onward",
+        "postgresql://onward:s3cr3t-word@/onward?port=port",
     ],
 )
 async def test_a_url_that_cannot_be_read_is_shown_its_form_and_not_repeated(url):

@@ -6,10 +6,10 @@ from importlib import resources
 import asyncpg
 import pytest
 
-from weft.adapters.postgres import statements
-from weft.adapters.postgres.migrations import NAME, migrate, migrations, obstacle
-from weft.adapters.postgres.opening import open_store
-from weft.errors import StorageError
+from onward.adapters.postgres import statements
+from onward.adapters.postgres.migrations import NAME, migrate, migrations, obstacle
+from onward.adapters.postgres.opening import open_store
+from onward.errors import StorageError
 
 TABLES = {
     "account",
@@ -41,7 +41,7 @@ TABLES = {
     "workflow",
     "workflow_version",
 }
-SCHEMA = resources.files("weft.adapters.postgres").joinpath("sql/schema.sql").read_text()
+SCHEMA = resources.files("onward.adapters.postgres").joinpath("sql/schema.sql").read_text()
 
 COLUMNS = """
 SELECT table_name, column_name, ordinal_position, data_type, is_nullable, column_default,
@@ -131,8 +131,8 @@ async def test_a_process_that_is_too_old_for_the_tables_says_so(db, postgres_url
         await open_store(postgres_url)
 
     expected = (
-        "PostgreSQL holds the tables of a newer weft (9999_after_9998_from_the_future.sql), too new"
-        " for this one: update this process"
+        "PostgreSQL holds the tables of a newer onward (9999_after_9998_from_the_future.sql), too "
+        "new for this one: update this process"
     )
     assert expected == str(refused.value)
 

@@ -6,10 +6,10 @@ import asyncpg
 import pytest
 from msgspec import Raw
 
+from onward.adapters.postgres.opening import open_store
+from onward.errors import StorageError
+from onward.kernel.context import Ref, stored
 from support.ledger import completion, execution, status
-from weft.adapters.postgres.opening import open_store
-from weft.errors import StorageError
-from weft.kernel.context import Ref, stored
 
 TERMINATE = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity

@@ -8,19 +8,19 @@ from types import SimpleNamespace
 import pytest
 
 from distributed.lab import publish
-from weft.cli.main import main
-from weft.runtime.queues import QUARANTINE
+from onward.cli.main import main
+from onward.runtime.queues import QUARANTINE
 
 
 @pytest.fixture
-def weft(tmp_path, monkeypatch, capfd, rabbitmq_url, redis_url, postgres_url):
+def onward(tmp_path, monkeypatch, capfd, rabbitmq_url, redis_url, postgres_url):
     """A command on the cluster, in this process."""
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("WEFT_")]:
+    for name in [name for name in os.environ if name.startswith("ONWARD_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("WEFT_RABBITMQ_URL", rabbitmq_url)
-    monkeypatch.setenv("WEFT_REDIS_URL", redis_url)
-    monkeypatch.setenv("WEFT_POSTGRES_URL", postgres_url)
+    monkeypatch.setenv("ONWARD_RABBITMQ_URL", rabbitmq_url)
+    monkeypatch.setenv("ONWARD_REDIS_URL", redis_url)
+    monkeypatch.setenv("ONWARD_POSTGRES_URL", postgres_url)
 
     def run(*words):
         with pytest.raises(SystemExit) as ending:
@@ -32,9 +32,9 @@ def weft(tmp_path, monkeypatch, capfd, rabbitmq_url, redis_url, postgres_url):
 
 
 @pytest.fixture
-def aside(weft, rabbitmq_url):
+def aside(onward, rabbitmq_url):
     """Put messages into quarantine, each `(run, reason, body)`."""
-    assert 0 == weft("quarantine", "ls").code  # makes the queues
+    assert 0 == onward("quarantine", "ls").code  # makes the queues
 
     def put(*messages):
         for run, reason, body in messages:

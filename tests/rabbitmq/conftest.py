@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.bus import RabbitBus
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from contextlib import aclosing
 
 import pytest
 
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.ports.bus import BusError
 from services.process import free_port
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.ports.bus import BusError
 
 QUEUE = "workflow.execution"
 
@@ -70,7 +70,7 @@ async def test_a_publish_while_there_is_no_connection_waits_for_one(bus):
 
 async def test_a_port_where_nobody_listens_is_one_clear_line():
     port = free_port()
-    bus = RabbitBus(f"amqp://weft:hush@127.0.0.1:{port}/")
+    bus = RabbitBus(f"amqp://onward:hush@127.0.0.1:{port}/")
 
     with pytest.raises(BusError) as failed:
         await bus.open()
@@ -96,7 +96,7 @@ async def test_a_wrong_password_is_one_clear_line_without_it(rabbitmq_url):
 async def test_a_virtual_host_that_does_not_exist_is_named(rabbitmq_url):
     bus = RabbitBus(rabbitmq_url + "-not")
 
-    with pytest.raises(BusError, match=r"virtual host 'weft-test-\w+-not' does not exist"):
+    with pytest.raises(BusError, match=r"virtual host 'onward-test-\w+-not' does not exist"):
         await bus.open()
     await bus.close()
 

@@ -5,9 +5,9 @@ from contextlib import aclosing
 
 import pytest
 
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.adapters.rabbitmq.topology import Topology
-from weft.ports.bus import BusError
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.topology import Topology
+from onward.ports.bus import BusError
 
 QUEUE = "workflow.execution"
 

@@ -4,7 +4,7 @@ import pika
 import pytest
 from pika import frame, spec
 
-from weft.adapters.rabbitmq.frames import acks, message
+from onward.adapters.rabbitmq.frames import acks, message
 
 FRAME_MAX = 4096
 

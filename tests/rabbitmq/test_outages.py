@@ -5,9 +5,9 @@ from contextlib import aclosing
 
 import pytest
 
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.errors import MessageError
-from weft.ports.bus import BusError
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.errors import MessageError
+from onward.ports.bus import BusError
 
 QUEUE = "workflow.execution"
 

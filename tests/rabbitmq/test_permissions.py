@@ -7,8 +7,8 @@ from contextlib import aclosing
 
 import pytest
 
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.ports.bus import BusError
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.ports.bus import BusError
 
 QUEUE = "workflow.execution"
 
@@ -20,7 +20,7 @@ def user(rabbitmq_server, rabbitmq_url):
     names = []
 
     def make(**permissions):
-        name, password = f"weft-test-{secrets.token_hex(4)}", secrets.token_hex(8)
+        name, password = f"onward-test-{secrets.token_hex(4)}", secrets.token_hex(8)
         names.append(name)
         rabbitmq_server.call("PUT", f"/users/{name}", {"password": password, "tags": ""})
         given = {"configure": "^$", "write": "^$", "read": "^$", **permissions}

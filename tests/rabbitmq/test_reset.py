@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.ports.bus import BusUnavailableError
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.ports.bus import BusUnavailableError
 
 
 async def test_a_connection_that_is_closed_before_the_first_byte_may_be_better_later():

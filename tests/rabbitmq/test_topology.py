@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.adapters.rabbitmq.topology import Topology, check_version, default_message_limit
-from weft.ports.bus import BusError
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.topology import Topology, check_version, default_message_limit
+from onward.ports.bus import BusError
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "topology.md"
 
@@ -66,7 +66,7 @@ async def test_a_queue_with_other_arguments_is_named_with_the_remedy(
         await bus.declare()
 
     expected = (
-        f"RabbitMQ queue {name}: x-message-ttl is '9000', weft wants '25000'; drain it, then "
+        f"RabbitMQ queue {name}: x-message-ttl is '9000', onward wants '25000'; drain it, then "
         f"`rabbitmqctl delete_queue {name}` and start again"
     )
     assert expected == str(failed.value)
@@ -87,7 +87,7 @@ async def test_without_an_argument_the_queue_is_named_too(bus, rabbitmq_server, 
     body = {"durable": True, "arguments": {"x-queue-type": "classic"}}
     rabbitmq_server.call("PUT", f"/queues/{host}/workflow.execution", body)
 
-    with pytest.raises(BusError, match=r"queue workflow\.execution: x-\S+ is none, weft wants '"):
+    with pytest.raises(BusError, match=r"queue workflow\.execution: x-\S+ is none, onward wants '"):
         await bus.declare()
 
 
@@ -95,7 +95,7 @@ async def test_without_an_argument_the_queue_is_named_too(bus, rabbitmq_server, 
 async def test_a_message_that_waits_for_its_retry_goes_back_to_work(
     rabbitmq_url, rabbitmq_server, queue_type, monkeypatch
 ):
-    monkeypatch.setattr("weft.adapters.rabbitmq.topology.RETRY_DELAYS_S", (0,))
+    monkeypatch.setattr("onward.adapters.rabbitmq.topology.RETRY_DELAYS_S", (0,))
     bus = RabbitBus(rabbitmq_url, topology=Topology(queue_type))
     await bus.open()
     await bus.declare()
@@ -118,7 +118,7 @@ def test_versions_from_3_10_on_are_taken(version):
 
 @pytest.mark.parametrize("version", ["3.9.29", "2.8.7"])
 def test_older_versions_are_refused(version):
-    with pytest.raises(BusError, match=r"too old: weft needs 3\.10 or later"):
+    with pytest.raises(BusError, match=r"too old: onward needs 3\.10 or later"):
         check_version(version)
 
 

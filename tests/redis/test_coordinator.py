@@ -10,10 +10,10 @@ from redis.asyncio import Redis
 
 from contract.test_coordination_differential import LINEAGES, claims, questions
 from kernel.builders import completion, fill, item, leave, scatter, token
+from onward.kernel.claims import CLOSED, Finish, Run
+from onward.kernel.effects import Close, Forget, Values
+from onward.kernel.lineage import scope_of
 from support.coordinators import InMemory, InRedis
-from weft.kernel.claims import CLOSED, Finish, Run
-from weft.kernel.effects import Close, Forget, Values
-from weft.kernel.lineage import scope_of
 
 LINEAGE_OF = {scope_of(lineage): lineage for lineage in LINEAGES}
 numbers = count()

@@ -4,8 +4,8 @@ import asyncio
 
 from redis.asyncio import Redis
 
-from weft.adapters.redis.keys import Keys
-from weft.adapters.redis.timers import RedisTimers
+from onward.adapters.redis.keys import Keys
+from onward.adapters.redis.timers import RedisTimers
 
 
 async def test_a_timer_that_is_set_after_its_run_has_ended_is_not_kept(redis_url):

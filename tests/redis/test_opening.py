@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from weft.adapters.redis.opening import open_redis
-from weft.errors import StorageError, StorageUnavailableError, UnavailableError
+from onward.adapters.redis.opening import open_redis
+from onward.errors import StorageError, StorageUnavailableError, UnavailableError
 
 
 class Lines:

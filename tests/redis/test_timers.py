@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from weft.adapters.redis.timers import CLAIM_BYTES, RedisTimers
-from weft.ports.timers import Due
+from onward.adapters.redis.timers import CLAIM_BYTES, RedisTimers
+from onward.ports.timers import Due
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from weft.kernel.outcome import Succeeded
-from weft.ports.node import BlockingTools, Catalogue
+from onward.kernel.outcome import Succeeded
+from onward.ports.node import BlockingTools, Catalogue
 
 
 class Burn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,18 +6,18 @@ import os
 import msgspec
 import pytest
 
+from onward.bootstrap import Settings, now_ms, open_engine
+from onward.kernel.messages import Token
+from onward.kernel.outcome import Failed, Succeeded
+from onward.kernel.program import Activity
+from onward.languages.graph.document import parse_definition
+from onward.languages.graph.program import compile_graph
+from onward.ports.node import Catalogue
+from onward.runtime.activities import Activities
 from runtime.burning import Burn, add_burning
 from support.documents import TRIGGER, node, transform, workflow
 from support.harness import ListLog, NamedSecrets, NoMail, NoNetwork
 from support.probe import Book, catalogue_with
-from weft.bootstrap import Settings, now_ms, open_engine
-from weft.kernel.messages import Token
-from weft.kernel.outcome import Failed, Succeeded
-from weft.kernel.program import Activity
-from weft.languages.graph.document import parse_definition
-from weft.languages.graph.program import compile_graph
-from weft.ports.node import Catalogue
-from weft.runtime.activities import Activities
 
 TOKEN = Token(
     workflow_id="wf", execution_id="e", current_node="n", accumulated_context={}, token_id="t"
@@ -96,7 +96,7 @@ async def test_a_process_is_killed_when_its_time_is_over(activities):
 async def test_a_thread_is_abandoned_when_its_time_is_over_and_too_many_are_refused(
     activities, monkeypatch
 ):
-    monkeypatch.setattr("weft.runtime.activities.MOST_ABANDONED", 1)
+    monkeypatch.setattr("onward.runtime.activities.MOST_ABANDONED", 1)
     late = await run(activities, "thread", seconds=1, timeout_s=0.05)
     refused = await run(activities, "thread", value=1)
 
@@ -169,7 +169,7 @@ async def test_an_engine_goes_on_while_a_node_burns(tmp_path, kind):
     )
     program = compile_graph(parse_definition(document), catalogue)
     seen = []
-    settings = Settings(database=tmp_path / "weft.db")
+    settings = Settings(database=tmp_path / "onward.db")
     async with open_engine(settings, catalogue=catalogue, observe=[seen.append]) as engine:
         run = await engine.start(program, program.document.source, None)
         ended = await engine.wait(run)

@@ -1,6 +1,6 @@
 """How often something may be tried."""
 
-from weft.runtime.buckets import MOST, Buckets
+from onward.runtime.buckets import MOST, Buckets
 
 
 class Clock:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from weft.runtime import cancelling
-from weft.runtime.cancelling import cancel, together
+from onward.runtime import cancelling
+from onward.runtime.cancelling import cancel, together
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from weft.runtime.courtesy import LONG_S, Courtesy
+from onward.runtime.courtesy import LONG_S, Courtesy
 
 
 async def order_of(seconds):

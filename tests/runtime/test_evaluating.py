@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from weft.expressions import compile_jq
-from weft.expressions.pace import Lengthy, Pace, hurried
-from weft.runtime import evaluating
-from weft.runtime.evaluating import Evaluators
+from onward.expressions import compile_jq
+from onward.expressions.pace import Lengthy, Pace, hurried
+from onward.runtime import evaluating
+from onward.runtime.evaluating import Evaluators
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from weft.errors import StorageError
-from weft.ports.events import Event
-from weft.runtime import feed as following
-from weft.runtime import press
-from weft.runtime.feed import Feed
-from weft.runtime.press import PAGE, Edition
+from onward.errors import StorageError
+from onward.ports.events import Event
+from onward.runtime import feed as following
+from onward.runtime import press
+from onward.runtime.feed import Feed
+from onward.runtime.press import PAGE, Edition
 
 
 class Archive:

@@ -1,12 +1,12 @@
 """Which signals a new attempt has: what was given stays given, unless its wait is done again."""
 
-from weft.kernel.lineage import Frame
-from weft.languages.graph.document import parse_definition
-from weft.languages.graph.program import compile_graph
-from weft.nodes.catalogue import builtin
-from weft.ports.journal import NodeRun
-from weft.ports.signals import KeptSignal
-from weft.runtime.inheriting import inherited, inherited_until
+from onward.kernel.lineage import Frame
+from onward.languages.graph.document import parse_definition
+from onward.languages.graph.program import compile_graph
+from onward.nodes.catalogue import builtin
+from onward.ports.journal import NodeRun
+from onward.ports.signals import KeptSignal
+from onward.runtime.inheriting import inherited, inherited_until
 
 DOCUMENT = {
     "id": "flow",

@@ -4,15 +4,15 @@ import msgspec
 
 from api.documents import chain
 from kernel.builders import token
-from weft.kernel.ids import derive
-from weft.kernel.lineage import Frame
-from weft.kernel.outcome import Outcome, Suspended
-from weft.languages.graph.document import parse_definition
-from weft.languages.graph.program import compile_graph
-from weft.nodes.catalogue import builtin
-from weft.ports.journal import NodeRun
-from weft.runtime.keeping import Again, Outline, kept_of, repeated
-from weft.runtime.repair import restorations
+from onward.kernel.ids import derive
+from onward.kernel.lineage import Frame
+from onward.kernel.outcome import Outcome, Suspended
+from onward.languages.graph.document import parse_definition
+from onward.languages.graph.program import compile_graph
+from onward.nodes.catalogue import builtin
+from onward.ports.journal import NodeRun
+from onward.runtime.keeping import Again, Outline, kept_of, repeated
+from onward.runtime.repair import restorations
 
 AFTER = {
     "first": frozenset({"each", "ask", "all", "after"}),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from weft.errors import MessageError
-from weft.kernel.messages import MAX_BYTES, Token, encode_message
-from weft.kernel.outcome import Failed, Succeeded
-from weft.runtime import handling
-from weft.runtime.handling import sound
+from onward.errors import MessageError
+from onward.kernel.messages import MAX_BYTES, Token, encode_message
+from onward.kernel.outcome import Failed, Succeeded
+from onward.runtime import handling
+from onward.runtime.handling import sound
 
 
 def test_an_output_beyond_the_limit_is_a_failed_node_that_names_its_size(monkeypatch):

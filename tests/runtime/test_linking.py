@@ -4,18 +4,18 @@ import msgspec
 import pytest
 
 from kernel.builders import token
-from weft.adapters.host.keys import KeyRing
-from weft.adapters.host.signer import HostSigner
-from weft.errors import CredentialError
-from weft.kernel.program import Activity, LinkAsked
-from weft.nodes.http import HttpNode
-from weft.runtime.invitations import read_link
-from weft.runtime.linking import Linker, filled, secrets_of
-from weft.runtime.redaction import Redactor
+from onward.adapters.host.keys import KeyRing
+from onward.adapters.host.signer import HostSigner
+from onward.errors import CredentialError
+from onward.kernel.program import Activity, LinkAsked
+from onward.nodes.http import HttpNode
+from onward.runtime.invitations import read_link
+from onward.runtime.linking import Linker, filled, secrets_of
+from onward.runtime.redaction import Redactor
 
 NOW_MS = 1_000
 ASKED = LinkAsked(
-    mark="weft-link-1", purpose="approval", address="approval:ask", person="ada", lasts_ms=500
+    mark="onward-link-1", purpose="approval", address="approval:ask", person="ada", lasts_ms=500
 )
 
 
@@ -32,30 +32,30 @@ def signer(tmp_path):
 def test_a_link_stands_where_its_mark_was_and_allows_what_was_asked(signer):
     node = msgspec.convert(
         {
-            "url": "http://localhost/?to=weft-link-1",
+            "url": "http://localhost/?to=onward-link-1",
             "method": "POST",
-            "headers": {"x-link": "<weft-link-1>"},
-            "body": {"all": ["weft-link-1", 1, None]},
+            "headers": {"x-link": "<onward-link-1>"},
+            "body": {"all": ["onward-link-1", 1, None]},
         },
         HttpNode,
     )
     activity = Activity(node, None, None, links=(ASKED,))
 
-    links = Linker(signer, Noon(), "https://weft.example/").links(token(), activity.links)
+    links = Linker(signer, Noon(), "https://onward.example/").links(token(), activity.links)
     done = filled(activity, links)
 
     (link,) = links.values()
     base, _, end = link.rpartition("/")
     read = read_link(signer, end, "approval", NOW_MS)
-    assert "https://weft.example/api/v1/approvals" == base
+    assert "https://onward.example/api/v1/approvals" == base
     assert ("approval:ask", "ada", 1_500) == (read.address, read.person, read.expires_ms)
     assert f"http://localhost/?to={link}" == done.node.url
     assert [link, 1, None] == done.node.body["all"]
-    assert "weft-link-1" in node.url
+    assert "onward-link-1" in node.url
 
 
 def test_a_link_that_comes_back_is_redacted_whole_and_in_part(signer):
-    links = Linker(signer, Noon(), "https://weft.example").links(token(), [ASKED])
+    links = Linker(signer, Noon(), "https://onward.example").links(token(), [ASKED])
     (link,) = links.values()
 
     kept = str(Redactor([secrets_of(links)]).redact({"echo": f"see {link}", "x": link[30:]}))

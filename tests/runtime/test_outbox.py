@@ -1,10 +1,10 @@
 """Statuses travel together, and are sent until the broker has them."""
 
+from onward.kernel.messages import decode_statuses
+from onward.ports.bus import BusError
+from onward.runtime import outbox
+from onward.runtime.outbox import Outbox
 from support.ledger import status
-from weft.kernel.messages import decode_statuses
-from weft.ports.bus import BusError
-from weft.runtime import outbox
-from weft.runtime.outbox import Outbox
 
 
 class Broker:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.kernel.context import stored
-from weft.runtime.payload_cache import Missing, PayloadCache
+from onward.kernel.context import stored
+from onward.runtime.payload_cache import Missing, PayloadCache
 
 
 class Shelf:

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import msgspec
 
+from onward.kernel.effects import Publish, Report
+from onward.kernel.messages import Token
+from onward.runtime.outbox import Outbox
+from onward.runtime.performing import Performer
+from onward.runtime.queues import EXECUTION, STATUS
 from support.jumping import FixedChance
-from weft.kernel.effects import Publish, Report
-from weft.kernel.messages import Token
-from weft.runtime.outbox import Outbox
-from weft.runtime.performing import Performer
-from weft.runtime.queues import EXECUTION, STATUS
 
 VISIT = Token(
     workflow_id="w", execution_id="x", current_node="odd", token_id="t", accumulated_context={}

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from weft.runtime.outbox import Batch
-from weft.runtime.sending import Sending
+from onward.runtime.outbox import Batch
+from onward.runtime.sending import Sending
 
 
 def batch():

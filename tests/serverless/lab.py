@@ -14,27 +14,27 @@ from typing import Any
 import msgspec
 import pytest
 
+from onward.adapters.access.listeners import TableListeners
+from onward.adapters.access.signals import TableSignals
+from onward.adapters.embedded.registry import SqliteRegistry
+from onward.adapters.embedded.tables import SqliteTables
+from onward.adapters.host.commands import HostCommands
+from onward.adapters.host.fetching import FetchError
+from onward.bootstrap.bundles import gather
+from onward.bootstrap.homes import EngineHome, Household
+from onward.kernel.ids import fingerprint
+from onward.languages.graph.source import read
+from onward.languages.serverless.document import parse, parse_definition
+from onward.languages.serverless.program import ServerlessProgram
+from onward.nodes.calls import calls
+from onward.ports.commands import CommandKind
+from onward.ports.journal import Definition
+from onward.ports.outside import HttpAnswer, HttpRequest, OutsideError
+from onward.ports.workflows import Registry, Version, Workflow
+from onward.runtime.engine import Engine
+from onward.runtime.hub import Hub
+from onward.runtime.result import RunError, error_of
 from support.harness import Ended, Lab
-from weft.adapters.access.listeners import TableListeners
-from weft.adapters.access.signals import TableSignals
-from weft.adapters.embedded.registry import SqliteRegistry
-from weft.adapters.embedded.tables import SqliteTables
-from weft.adapters.host.commands import HostCommands
-from weft.adapters.host.fetching import FetchError
-from weft.bootstrap.bundles import gather
-from weft.bootstrap.homes import EngineHome, Household
-from weft.kernel.ids import fingerprint
-from weft.languages.graph.source import read
-from weft.languages.serverless.document import parse, parse_definition
-from weft.languages.serverless.program import ServerlessProgram
-from weft.nodes.calls import calls
-from weft.ports.commands import CommandKind
-from weft.ports.journal import Definition
-from weft.ports.outside import HttpAnswer, HttpRequest, OutsideError
-from weft.ports.workflows import Registry, Version, Workflow
-from weft.runtime.engine import Engine
-from weft.runtime.hub import Hub
-from weft.runtime.result import RunError, error_of
 
 HEAD = {"dsl": "1.0.3", "namespace": "test", "name": "case", "version": "1.0.0"}
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from onward.adapters.host.fetching import FetchError, fetch
+from onward.bootstrap.languages import compile_source, examine
+from onward.errors import DefinitionError
+from onward.languages.serverless.document import parse_definition
 from serverless.lab import workflow
-from weft.adapters.host.fetching import FetchError, fetch
-from weft.bootstrap.languages import compile_source, examine
-from weft.errors import DefinitionError
-from weft.languages.serverless.document import parse_definition
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_functions_without_end_are_given_up(tmp_path, monkeypatch):
         number = int(uri.rpartition("/")[2] or 0)
         return json.dumps({"call": f"https://example.com/{number + 1}"})
 
-    monkeypatch.setattr("weft.bootstrap.bundles.gather.__defaults__", (more,))
+    monkeypatch.setattr("onward.bootstrap.bundles.gather.__defaults__", (more,))
     document = workflow({"a": {"call": "https://example.com/0"}})
     source, file = written(tmp_path / "flow.json", document)
 

@@ -7,13 +7,13 @@ import pika
 import pytest
 
 from distributed.lab import laboratory, publish
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.bootstrap.languages import compile_source, read_definition
+from onward.languages.serverless.document import parse_definition
+from onward.runtime.evaluating import Evaluators
+from onward.runtime.queues import EXECUTION
 from serverless.lab import workflow
 from serverless.test_subscriptions import left, taking
-from weft.adapters.rabbitmq.bus import RabbitBus
-from weft.bootstrap.languages import compile_source, read_definition
-from weft.languages.serverless.document import parse_definition
-from weft.runtime.evaluating import Evaluators
-from weft.runtime.queues import EXECUTION
 
 SOON = {"milliseconds": 50}
 

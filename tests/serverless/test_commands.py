@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-WEFT = Path(sys.executable).with_name("weft")
+ONWARD = Path(sys.executable).with_name("onward")
 HEAD = "document: {dsl: '1.0.3', namespace: shop, name: order, version: '1.0.0'}\n"
 FINE = HEAD + "do:\n  - one: {set: {n: '${ .n + 1 }'}}\n  - two: {wait: {milliseconds: 1}}\n"
 FAULTY = HEAD + "do:\n  - one: {set: {n: 1}}\n  - bad: {set: {n: '${ .n.x.y }'}}\n"
@@ -15,25 +15,25 @@ WRONG = HEAD + "do:\n  - one: {sett: {n: 1}}\n"
 
 
 @pytest.fixture
-def weft(tmp_path, monkeypatch):
+def onward(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def run(text, *words):
         Path("w.yaml").write_text(text)
-        command = [WEFT, words[0], "w.yaml", *words[1:]]
+        command = [ONWARD, words[0], "w.yaml", *words[1:]]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     return run
 
 
-def test_run_prints_the_output(weft):
-    done = weft(FINE, "run", "-i", "n:=1")
+def test_run_prints_the_output(onward):
+    done = onward(FINE, "run", "-i", "n:=1")
 
     assert (0, {"n": 2}) == (done.returncode, json.loads(done.stdout))
 
 
-def test_run_with_json_prints_the_object_of_every_run(weft):
-    result = json.loads(weft(FINE, "run", "-i", "n:=1", "--json").stdout)
+def test_run_with_json_prints_the_object_of_every_run(onward):
+    result = json.loads(onward(FINE, "run", "-i", "n:=1", "--json").stdout)
 
     assert ("shop_order", "completed", {"n": 2}, None) == (
         result["workflow_id"],
@@ -43,8 +43,8 @@ def test_run_with_json_prints_the_object_of_every_run(weft):
     )
 
 
-def test_a_fault_has_the_fields_of_rfc_7807(weft):
-    done = weft(FAULTY, "run", "--json")
+def test_a_fault_has_the_fields_of_rfc_7807(onward):
+    done = onward(FAULTY, "run", "--json")
     error = json.loads(done.stdout)["error"]
 
     assert 1 == done.returncode
@@ -58,44 +58,44 @@ def test_a_fault_has_the_fields_of_rfc_7807(weft):
     assert ".n.x.y" in error["detail"]
 
 
-def test_a_fault_is_told_with_its_task_and_its_line(weft):
-    done = weft(FAULTY, "run")
+def test_a_fault_is_told_with_its_task_and_its_line(onward):
+    done = onward(FAULTY, "run")
 
     assert "/do/1/bad (bad), w.yaml:4" in done.stderr
 
 
-def test_a_document_that_is_wrong_is_not_run(weft):
-    done = weft(WRONG, "run")
+def test_a_document_that_is_wrong_is_not_run(onward):
+    done = onward(WRONG, "run")
 
     assert 3 == done.returncode
     assert 'w.yaml:3:5: error: task "one" does not say what kind of task it is' in done.stderr
     assert 'did you mean "set"?' in done.stderr
 
 
-def test_validate_judges_it(weft):
-    assert 0 == weft(FINE, "validate").returncode
-    assert 3 == weft(WRONG, "validate").returncode
+def test_validate_judges_it(onward):
+    assert 0 == onward(FINE, "validate").returncode
+    assert 3 == onward(WRONG, "validate").returncode
 
 
-def test_graph_draws_it(weft):
-    done = weft(FINE, "graph")
+def test_graph_draws_it(onward):
+    done = onward(FINE, "graph")
 
     assert 0 == done.returncode
     assert "one" in done.stdout
     assert "flowchart" in done.stdout
 
 
-def test_simulate_rehearses_it(weft):
-    done = weft(FINE, "simulate", "--seeds", "2")
+def test_simulate_rehearses_it(onward):
+    done = onward(FINE, "simulate", "--seeds", "2")
 
     assert 0 == done.returncode, done.stderr
     assert "2 seeds, no fault" in done.stdout
 
 
-def test_simulate_says_that_nobody_publishes_events(weft):
+def test_simulate_says_that_nobody_publishes_events(onward):
     listens = FINE.partition("do:")[0] + "do: [{h: {listen: {to: {any: []}}}}]\n"
 
-    done = weft(listens, "simulate", "--seeds", "2")
+    done = onward(listens, "simulate", "--seeds", "2")
 
     assert 0 != done.returncode
     assert "/do/0/h listens" in done.stderr
@@ -105,10 +105,10 @@ def test_simulate_says_that_nobody_publishes_events(weft):
 EXAMPLE = Path(__file__).parents[2] / "examples" / "serverless" / "order.yaml"
 
 
-def test_the_example_runs(weft):
+def test_the_example_runs(onward):
     items = '[{"sku": "a", "price": 20}, {"sku": "b", "price": 5}]'
 
-    done = weft(EXAMPLE.read_text(), "run", "-i", f"items:={items}")
+    done = onward(EXAMPLE.read_text(), "run", "-i", f"items:={items}")
 
     assert {"shipped": True, "total": 25} == json.loads(done.stdout)
 
@@ -121,10 +121,10 @@ def test_the_page_names_every_file_of_scenarios():
     assert [] == [one.stem for one in features if f"`{one.stem}`" not in page]
 
 
-def test_a_document_with_a_schedule_runs_once_and_says_who_keeps_it(weft):
-    done = weft(FINE.replace("do:", "schedule: {every: PT1M}\ndo:"), "run", "-i", "n:=1")
+def test_a_document_with_a_schedule_runs_once_and_says_who_keeps_it(onward):
+    done = onward(FINE.replace("do:", "schedule: {every: PT1M}\ndo:"), "run", "-i", "n:=1")
 
     assert (0, {"n": 2}) == (done.returncode, json.loads(done.stdout))
     assert "w.yaml:2:" in done.stderr
     assert "a schedule is kept by a server" in done.stderr
-    assert "weft workflows push" in done.stderr
+    assert "onward workflows push" in done.stderr

@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.errors import DefinitionError
-from weft.languages.serverless.document import is_serverless, parse, parse_definition
+from onward.errors import DefinitionError
+from onward.languages.serverless.document import is_serverless, parse, parse_definition
 
 HEAD = "document: {dsl: '1.0.3', namespace: test, name: case, version: '1.0.0'}\n"
 

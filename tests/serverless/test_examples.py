@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from conformance.greeter import start_greeter
-from weft.cli.main import main
+from onward.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "serverless"
 FILES = sorted(FOLDER.glob("*.yaml"))
 HERE = [one for one in FILES if one.stem != "grpc"]
 """Those that run in this process: a service of gRPC and its caller do not share one."""
-EXECUTABLE = Path(sys.executable).with_name("weft")
+EXECUTABLE = Path(sys.executable).with_name("onward")
 DOCKER = """\
 #!/bin/sh
 # A container engine that knows one image: it runs the command here, with its environment.
@@ -80,7 +80,7 @@ def head(file: Path) -> tuple[list[str], Any]:
         if not line.startswith("#"):
             break
         lines.append(line[1:].strip())
-    commands = [line for line in lines if re.match(r"(WEFT_\w+=\S.* )?weft ", line)]
+    commands = [line for line in lines if re.match(r"(ONWARD_\w+=\S.* )?onward ", line)]
     gives = lines[lines.index("which gives") + 1] if "which gives" in lines else "null"
     return commands, json.loads(gives)
 
@@ -88,7 +88,7 @@ def head(file: Path) -> tuple[list[str], Any]:
 def words_of(command: str, monkeypatch) -> list[str]:
     """Return the arguments of a command; what it sets in its environment is set."""
     words = shlex.split(command)
-    while words[0] != "weft":
+    while words[0] != "onward":
         name, _, value = words.pop(0).partition("=")
         monkeypatch.setenv(name, value)
     return [*words[1:], *(["--json"] if words[1] == "run" else [])]

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from onward.runtime.evaluating import Evaluators
 from serverless.lab import error_in, output_of, workflow
-from weft.runtime.evaluating import Evaluators
 
 GET = {"call": "http", "with": {"method": "get", "endpoint": "http://pets/1"}}
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
+from onward.adapters.embedded.registry import SqliteRegistry
+from onward.bootstrap import Settings, open_engine
 from serverless.lab import HEAD, File, register
-from weft.adapters.embedded.registry import SqliteRegistry
-from weft.bootstrap import Settings, open_engine
 
-WEFT = Path(sys.executable).with_name("weft")
+ONWARD = Path(sys.executable).with_name("onward")
 PATIENCE_S = 120.0
 
 
@@ -76,10 +76,10 @@ def ask(url: str) -> dict[str, object]:
 
 def killed_and_resumed(folder: Path, document: dict[str, object], ready) -> dict[str, object]:
     """Run a document, kill it each time `ready` says so (a number of times), and end it."""
-    file, database = folder / "w.json", folder / "weft.db"
+    file, database = folder / "w.json", folder / "onward.db"
     file.write_text(json.dumps(document))
-    first: list[str | Path] = [WEFT, "run", file, "--db", database, "--id", "r", "--json"]
-    again: list[str | Path] = [WEFT, "resume", "r", "--db", database, "--json"]
+    first: list[str | Path] = [ONWARD, "run", file, "--db", database, "--id", "r", "--json"]
+    again: list[str | Path] = [ONWARD, "resume", "r", "--db", database, "--json"]
     command = first
     for moment in ready:
         with subprocess.Popen(
@@ -206,7 +206,7 @@ async def keep(database: Path, document: dict[str, object]) -> None:
 
 
 def test_another_workflow_that_is_killed_with_the_run_that_waits_for_it_goes_on(tmp_path, server):
-    asyncio.run(keep(tmp_path / "weft.db", other(server, 40)))
+    asyncio.run(keep(tmp_path / "onward.db", other(server, 40)))
     document = {
         "document": HEAD,
         "do": [

@@ -5,16 +5,16 @@ import json
 import pytest
 
 from conformance.scenarios import HEAD
+from onward.adapters.access.outlets import TableOutlets
+from onward.adapters.embedded.archive import SqliteArchive
+from onward.adapters.embedded.tables import SqliteTables
+from onward.adapters.host.event_file import EventFile
+from onward.bootstrap.lifecycle import check_sink
+from onward.errors import InputError
+from onward.ports.outside import OutsideError
+from onward.runtime import lifecycle_publisher
+from onward.runtime.lifecycle_publisher import LifecyclePublisher
 from serverless.lab import File
-from weft.adapters.access.outlets import TableOutlets
-from weft.adapters.embedded.archive import SqliteArchive
-from weft.adapters.embedded.tables import SqliteTables
-from weft.adapters.host.event_file import EventFile
-from weft.bootstrap.lifecycle import check_sink
-from weft.errors import InputError
-from weft.ports.outside import OutsideError
-from weft.runtime import lifecycle_publisher
-from weft.runtime.lifecycle_publisher import LifecyclePublisher
 
 TASKS = HEAD + "do: [{one: {set: {n: 1}}}, {two: {wait: PT1S}}, {three: {set: {n: 3}}}]"
 

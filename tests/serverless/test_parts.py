@@ -2,16 +2,16 @@
 
 import pytest
 
+from onward.errors import ExpressionError
+from onward.kernel.outcome import NodeError
+from onward.languages.graph.draw import mermaid, svg
+from onward.languages.serverless.document import parse_definition
+from onward.languages.serverless.durations import duration_ms
+from onward.languages.serverless.faults import from_activity, name_of
+from onward.languages.serverless.picture import picture_of
+from onward.languages.serverless.uri_template import UriTemplate
+from onward.languages.serverless.values import Given, expression_in
 from serverless.lab import workflow
-from weft.errors import ExpressionError
-from weft.kernel.outcome import NodeError
-from weft.languages.graph.draw import mermaid, svg
-from weft.languages.serverless.document import parse_definition
-from weft.languages.serverless.durations import duration_ms
-from weft.languages.serverless.faults import from_activity, name_of
-from weft.languages.serverless.picture import picture_of
-from weft.languages.serverless.uri_template import UriTemplate
-from weft.languages.serverless.values import Given, expression_in
 
 
 @pytest.mark.parametrize(

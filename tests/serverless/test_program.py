@@ -6,17 +6,17 @@ from contextlib import closing
 
 import pytest
 
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.kernel.effects import Publish
+from onward.kernel.messages import encode_message
+from onward.kernel.outcome import Arrived
+from onward.languages.serverless import program as module
+from onward.languages.serverless.walk import TASKS
+from onward.runtime.handling import perform
+from onward.simulation.world import CALM, World
 from serverless.lab import TreeLab, error_in, output_of, workflow
 from support.documents import TRIGGER, node
 from support.documents import workflow as graph
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.kernel.effects import Publish
-from weft.kernel.messages import encode_message
-from weft.kernel.outcome import Arrived
-from weft.languages.serverless import program as module
-from weft.languages.serverless.walk import TASKS
-from weft.runtime.handling import perform
-from weft.simulation.world import CALM, World
 
 GET = {"call": "http", "with": {"method": "get", "endpoint": "http://pets/1"}}
 

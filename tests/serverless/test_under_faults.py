@@ -9,16 +9,16 @@ import re
 import msgspec
 import pytest
 
+from onward.kernel.outcome import Awaits, Failed, NodeError, Succeeded
+from onward.languages.serverless import scopes
+from onward.languages.serverless.document import parse_definition
+from onward.languages.serverless.program import ServerlessProgram
+from onward.nodes.calls import calls
+from onward.simulation.checking import BrokenError, check_invariants
+from onward.simulation.ruin import RuinedWorld
+from onward.simulation.signalling import Send
+from onward.simulation.world import BRUTAL, CALM, HARSH, World
 from serverless.lab import workflow
-from weft.kernel.outcome import Awaits, Failed, NodeError, Succeeded
-from weft.languages.serverless import scopes
-from weft.languages.serverless.document import parse_definition
-from weft.languages.serverless.program import ServerlessProgram
-from weft.nodes.calls import calls
-from weft.simulation.checking import BrokenError, check_invariants
-from weft.simulation.ruin import RuinedWorld
-from weft.simulation.signalling import Send
-from weft.simulation.world import BRUTAL, CALM, HARSH, World
 
 SEEDS = 60
 GET = {"call": "http", "with": {"method": "get", "endpoint": "http://pets/1"}}

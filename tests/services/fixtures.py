@@ -1,15 +1,15 @@
 """Fixtures that give each test a place of its own on a real service.
 
-    rabbitmq_url   a virtual host       WEFT_TEST_RABBITMQ_URL, WEFT_TEST_RABBITMQ_API
-    redis_url      an empty database    WEFT_TEST_REDIS_URL
-    postgres_url   an empty database    WEFT_TEST_POSTGRES_URL
+    rabbitmq_url   a virtual host       ONWARD_TEST_RABBITMQ_URL, ONWARD_TEST_RABBITMQ_API
+    redis_url      an empty database    ONWARD_TEST_REDIS_URL
+    postgres_url   an empty database    ONWARD_TEST_POSTGRES_URL
 
 A service is the one that its variable names; or the one that listens on its standard port of this
 machine, if it is usable; or a private one, started once for the whole run and ended with it; and
-where it is not installed it is installed first: as root always (WEFT_TEST_INSTALL=0 forbids it),
-else with a sudo that asks for no password, in CI or with WEFT_TEST_INSTALL=1. What was done is said
-on standard error. A service that cannot be had fails the test in CI; elsewhere it skips it, and the
-end of the run says so.
+where it is not installed it is installed first: as root always (ONWARD_TEST_INSTALL=0 forbids it),
+else with a sudo that asks for no password, in CI or with ONWARD_TEST_INSTALL=1. What was done is
+said on standard error. A service that cannot be had fails the test in CI; elsewhere it skips it,
+and the end of the run says so.
 
 `own_rabbitmq` and `own_redis` are private ones for tests that stop, starve or reconfigure theirs.
 """

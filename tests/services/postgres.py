@@ -31,13 +31,13 @@ UNSAFE_BUT_FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off"
 
 def find_postgres(run_pid: int) -> dict[str, Any]:
     """Return a usable PostgreSQL as plain data: the named one, one that runs here, or our own."""
-    if named := os.environ.get("WEFT_TEST_POSTGRES_URL"):
+    if named := os.environ.get("ONWARD_TEST_POSTGRES_URL"):
         if not answers(named):
             raise RuntimeError(
-                "WEFT_TEST_POSTGRES_URL: no PostgreSQL answers there for a user who may create "
+                "ONWARD_TEST_POSTGRES_URL: no PostgreSQL answers there for a user who may create "
                 "databases"
             )
-        say(f"PostgreSQL: the one named by WEFT_TEST_POSTGRES_URL, {urlsplit(named).hostname}")
+        say(f"PostgreSQL: the one named by ONWARD_TEST_POSTGRES_URL, {urlsplit(named).hostname}")
         return {"url": named}
     standard = "postgresql://postgres:postgres@127.0.0.1:5432/postgres"
     if listening(5432) and answers(standard):
@@ -94,7 +94,7 @@ def answers(url: str) -> bool:
 
 def new_database(url: str) -> str:
     """Make a database; return the URL to connect to it."""
-    name = f"weft_test_{secrets.token_hex(6)}"
+    name = f"onward_test_{secrets.token_hex(6)}"
     _ask(url, f"CREATE DATABASE {name}")
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 

@@ -60,7 +60,7 @@ def listening(port: int, host: str = "127.0.0.1") -> bool:
 
 def room(name: str, owner: str | None = None) -> Path:
     """Return a new directory with a short path (a socket's may have 107 bytes)."""
-    path = Path(tempfile.mkdtemp(prefix=f"weft-{name}-"))
+    path = Path(tempfile.mkdtemp(prefix=f"onward-{name}-"))
     if owner is not None:
         account = pwd.getpwnam(owner)
         os.chown(path, account.pw_uid, account.pw_gid)
@@ -120,17 +120,18 @@ def wait_until(ready: Callable[[], bool], kept: Kept, name: str) -> None:
 def install(package: str) -> None:
     """Install a package of Debian or Ubuntu, or say what would help.
 
-    As root it is installed, unless WEFT_TEST_INSTALL=0. Other users need a sudo that asks for no
-    password, and CI or WEFT_TEST_INSTALL=1: whoever runs tests as themselves has not asked for it.
+    As root it is installed, unless ONWARD_TEST_INSTALL=0. Other users need a sudo that asks for no
+    password, and CI or ONWARD_TEST_INSTALL=1: whoever runs tests as themselves has not asked for
+    it.
     """
     rights = _rights()
     if rights is None or shutil.which("apt-get") is None:
         raise MissingError(
             f"{package} is neither running nor installed: `sudo apt install {package}`, or run as"
-            " root, or set WEFT_TEST_INSTALL=1 where sudo asks for no password"
+            " root, or set ONWARD_TEST_INSTALL=1 where sudo asks for no password"
         )
     # One at a time: the workers of a run ask for several packages at once, and apt takes a lock.
-    with Path(tempfile.gettempdir(), f"weft-install-{os.getuid()}.lock").open("w") as lock:
+    with Path(tempfile.gettempdir(), f"onward-install-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         _install(package, rights)
 
@@ -148,7 +149,7 @@ def _install(package: str, rights: list[str]) -> None:
 
 def _rights() -> list[str] | None:
     """Return what to put before a command that needs root; None when this run may not have it."""
-    asked = os.environ.get("WEFT_TEST_INSTALL")
+    asked = os.environ.get("ONWARD_TEST_INSTALL")
     if asked == "0":
         return None
     if os.geteuid() == 0:

@@ -75,7 +75,7 @@ class RabbitServer:
 
     def new_host(self) -> str:
         """Make a virtual host; return the URL to connect to it."""
-        name = f"weft-test-{secrets.token_hex(6)}"
+        name = f"onward-test-{secrets.token_hex(6)}"
         user = quote(str(urlsplit(self.url).username))
         self.call("PUT", f"/vhosts/{name}")
         everything = {"configure": ".*", "write": ".*", "read": ".*"}
@@ -97,16 +97,16 @@ class RabbitServer:
 
 def find_rabbitmq(run_pid: int) -> dict[str, Any]:
     """Return a usable RabbitMQ as plain data: the named one, the one that runs here, or our own."""
-    if named := os.environ.get("WEFT_TEST_RABBITMQ_URL"):
+    if named := os.environ.get("ONWARD_TEST_RABBITMQ_URL"):
         place = urlsplit(named)
-        api = os.environ.get("WEFT_TEST_RABBITMQ_API", f"http://{place.hostname}:15672")
+        api = os.environ.get("ONWARD_TEST_RABBITMQ_API", f"http://{place.hostname}:15672")
         server = RabbitServer(f"{place.scheme}://{place.netloc}", api)
         if not server.answers():
             raise RuntimeError(
-                f"WEFT_TEST_RABBITMQ_URL: no management API answers at {api} for its user; enable "
-                "rabbitmq_management there, or set WEFT_TEST_RABBITMQ_API"
+                f"ONWARD_TEST_RABBITMQ_URL: no management API answers at {api} for its user; "
+                "enable rabbitmq_management there, or set ONWARD_TEST_RABBITMQ_API"
             )
-        say(f"RabbitMQ: the one named by WEFT_TEST_RABBITMQ_URL, {place.hostname}")
+        say(f"RabbitMQ: the one named by ONWARD_TEST_RABBITMQ_URL, {place.hostname}")
         return asdict(server)
     standard = RabbitServer("amqp://guest:guest@127.0.0.1:5672", "http://127.0.0.1:15672")
     if listening(5672) and standard.answers():
@@ -129,7 +129,7 @@ def start_rabbitmq(run_pid: int | None = None) -> tuple[RabbitServer, Kept]:
     (directory / "enabled_plugins").write_text("[rabbitmq_management].\n")
     environment = {
         "HOME": str(directory),
-        "RABBITMQ_NODENAME": f"weft-{directory.name[-8:]}@localhost",
+        "RABBITMQ_NODENAME": f"onward-{directory.name[-8:]}@localhost",
         "RABBITMQ_DIST_PORT": str(free_port()),
         "RABBITMQ_CONFIG_FILE": str(directory / "rabbitmq.conf"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "enabled_plugins"),

@@ -22,16 +22,16 @@ from services.process import (
     wait_until,
 )
 
-CLAIM = "weft-test:database:{}"
+CLAIM = "onward-test:database:{}"
 CLAIM_S = 3600
 
 
 def find_redis(run_pid: int) -> dict[str, Any]:
     """Return a usable Redis as plain data: the named one, the one that runs here, or our own."""
-    if named := os.environ.get("WEFT_TEST_REDIS_URL"):
+    if named := os.environ.get("ONWARD_TEST_REDIS_URL"):
         if not answers(named):
-            raise RuntimeError("WEFT_TEST_REDIS_URL: no Redis answers there")
-        say(f"Redis: the one named by WEFT_TEST_REDIS_URL, {urlsplit(named).hostname}")
+            raise RuntimeError("ONWARD_TEST_REDIS_URL: no Redis answers there")
+        say(f"Redis: the one named by ONWARD_TEST_REDIS_URL, {urlsplit(named).hostname}")
         return {"url": named}
     standard = "redis://127.0.0.1:6379"
     if listening(6379) and answers(standard) and suits(standard):
@@ -41,7 +41,7 @@ def find_redis(run_pid: int) -> dict[str, Any]:
 
 
 def start_redis(run_pid: int | None = None) -> tuple[str, Kept]:
-    """Start a Redis of our own, durable and without eviction, as weft wants it."""
+    """Start a Redis of our own, durable and without eviction, as onward wants it."""
     names = ("redis-server", "valkey-server")
     if not any(program(name) for name in names):
         install("redis-server")

@@ -5,12 +5,12 @@ The proof that the simulator would notice is below: each rule, broken, is caught
 
 import pytest
 
-from weft.nodes.catalogue import builtin
-from weft.runtime import keeping
-from weft.simulation import attempts
-from weft.simulation.attempts import PausedWorld, try_again
-from weft.simulation.checking import BrokenError
-from weft.simulation.trial import catalogue_with_tasks
+from onward.nodes.catalogue import builtin
+from onward.runtime import keeping
+from onward.simulation import attempts
+from onward.simulation.attempts import PausedWorld, try_again
+from onward.simulation.checking import BrokenError
+from onward.simulation.trial import catalogue_with_tasks
 
 CATALOGUE = catalogue_with_tasks(builtin)
 

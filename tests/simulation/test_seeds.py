@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.nodes.catalogue import builtin
-from weft.simulation.trial import catalogue_with_tasks, try_seed
+from onward.nodes.catalogue import builtin
+from onward.simulation.trial import catalogue_with_tasks, try_seed
 
 CATALOGUE = catalogue_with_tasks(builtin)
 SEEDS = 2_400

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 import pytest
 
-from weft.kernel import flow
-from weft.kernel.claims import CLOSED, DUPLICATE, Finish, Run
-from weft.kernel.coordination import LIFE, Coordination
-from weft.kernel.effects import Await, Deliver, Fill, Resolve, Skip, Supersede, Taken
-from weft.kernel.lineage import ROOT
-from weft.languages.graph import paths
-from weft.nodes.catalogue import builtin
-from weft.simulation.checking import BrokenError
-from weft.simulation.trial import catalogue_with_tasks, try_seed
+from onward.kernel import flow
+from onward.kernel.claims import CLOSED, DUPLICATE, Finish, Run
+from onward.kernel.coordination import LIFE, Coordination
+from onward.kernel.effects import Await, Deliver, Fill, Resolve, Skip, Supersede, Taken
+from onward.kernel.lineage import ROOT
+from onward.languages.graph import paths
+from onward.nodes.catalogue import builtin
+from onward.simulation.checking import BrokenError
+from onward.simulation.trial import catalogue_with_tasks, try_seed
 
 CATALOGUE = catalogue_with_tasks(builtin)
 
@@ -211,8 +211,8 @@ def test_discarding_a_barrier_before_what_follows_is_noticed(monkeypatch):
 def test_publishing_before_dead_edges_are_marked_is_noticed(monkeypatch):
     """The effect order: once the only child is claimed, what else the step owes is never done."""
     monkeypatch.setattr(paths, "go_on", _publish_first)
-    monkeypatch.setattr("weft.languages.graph.program.go_on", _publish_first)
-    monkeypatch.setattr("weft.languages.graph.failure.go_on", _publish_first)
+    monkeypatch.setattr("onward.languages.graph.program.go_on", _publish_first)
+    monkeypatch.setattr("onward.languages.graph.failure.go_on", _publish_first)
 
     assert caught() is not None
 

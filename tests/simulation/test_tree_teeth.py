@@ -9,6 +9,13 @@ from typing import ClassVar
 import msgspec
 import pytest
 
+from onward.kernel import flow
+from onward.kernel.coordination import Coordination
+from onward.kernel.effects import DiscardSplit, Overdue, Scatter
+from onward.languages.serverless import catching, listening, looping, scopes, walk
+from onward.languages.serverless.program import ServerlessProgram
+from onward.simulation import world
+from onward.simulation.tree_trial import try_tree
 from simulation.test_teeth import (
     ClaimsEveryCopy,
     ForgetsClosers,
@@ -18,13 +25,6 @@ from simulation.test_teeth import (
     StartsAnywhere,
     WaitsOnlyOnce,
 )
-from weft.kernel import flow
-from weft.kernel.coordination import Coordination
-from weft.kernel.effects import DiscardSplit, Overdue, Scatter
-from weft.languages.serverless import catching, listening, looping, scopes, walk
-from weft.languages.serverless.program import ServerlessProgram
-from weft.simulation import world
-from weft.simulation.tree_trial import try_tree
 
 SEEDS = range(600)
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from onward.languages.serverless.document import parse_definition
+from onward.simulation.tree_plan import Event, TreePlan
+from onward.simulation.tree_reference import EndlessError, TreeReference
+from onward.simulation.tree_trial import GIVEN, try_tree
 from serverless.lab import workflow
-from weft.languages.serverless.document import parse_definition
-from weft.simulation.tree_plan import Event, TreePlan
-from weft.simulation.tree_reference import EndlessError, TreeReference
-from weft.simulation.tree_trial import GIVEN, try_tree
 
 SEEDS = 240
 BLOCK = 40

@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 import msgspec
 from redis.asyncio import Redis
 
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.redis.coordinator import RedisCoordinator
-from weft.kernel.cells import MemoryCells
-from weft.kernel.claims import Verdict
-from weft.kernel.coordination import Coordination
-from weft.kernel.effects import Begin
-from weft.kernel.messages import Token
-from weft.ports.journal import Batch
-from weft.runtime.cells import JournaledCells
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.redis.coordinator import RedisCoordinator
+from onward.kernel.cells import MemoryCells
+from onward.kernel.claims import Verdict
+from onward.kernel.coordination import Coordination
+from onward.kernel.effects import Begin
+from onward.kernel.messages import Token
+from onward.ports.journal import Batch
+from onward.runtime.cells import JournaledCells
 
 R = TypeVar("R")
 

@@ -12,21 +12,21 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.errors import CredentialError
+from onward.kernel.messages import CompletionMessage, NodeStatusMessage
+from onward.kernel.outcome import Failed, Succeeded
+from onward.kernel.program import Activity
+from onward.languages.graph.document import parse, parse_definition
+from onward.languages.graph.program import GraphProgram, compile_graph
+from onward.ports.journal import Definition, NodeRun
+from onward.ports.outside import Http, HttpAnswer, HttpRequest, MailServer, OutsideError
+from onward.runtime.activities import Activities
+from onward.runtime.engine import Engine
+from onward.runtime.gathered import News
+from onward.runtime.line_keeper import LineKeeper
 from support.jumping import FixedChance, JumpingClock
 from support.probe import PATIENCE_S, Book, catalogue_with
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.errors import CredentialError
-from weft.kernel.messages import CompletionMessage, NodeStatusMessage
-from weft.kernel.outcome import Failed, Succeeded
-from weft.kernel.program import Activity
-from weft.languages.graph.document import parse, parse_definition
-from weft.languages.graph.program import GraphProgram, compile_graph
-from weft.ports.journal import Definition, NodeRun
-from weft.ports.outside import Http, HttpAnswer, HttpRequest, MailServer, OutsideError
-from weft.runtime.activities import Activities
-from weft.runtime.engine import Engine
-from weft.runtime.gathered import News
-from weft.runtime.line_keeper import LineKeeper
 
 T = TypeVar("T")
 LIVE_TABLES = ("message", "timer", "cell")
@@ -138,7 +138,7 @@ class Lab:
     """One database file, and engines on it, one after another."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "weft.db"
+        self.path = folder / "onward.db"
         self.clock = JumpingClock()
         self.chance = FixedChance()
         self.log = ListLog()

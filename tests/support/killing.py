@@ -25,7 +25,7 @@ from support.documents import TRIGGER, node, transform, workflow
 
 OUTER, INNER = 20, 50
 ITEMS = OUTER * INNER
-WEFT = Path(sys.executable).with_name("weft")
+ONWARD = Path(sys.executable).with_name("onward")
 RUN = "drill"
 PATIENCE_S = 120.0
 
@@ -144,10 +144,10 @@ def drill(folder: Path, seed: int, kills: int) -> Report:
     server = CountingServer()
     began = time.perf_counter()
     try:
-        file, database = folder / "drill.json", folder / "weft.db"
+        file, database = folder / "drill.json", folder / "onward.db"
         file.write_text(json.dumps(document(server.url)))
-        run: list[str | Path] = [WEFT, "run", file, "--db", database, "--id", RUN, "--json"]
-        resume: list[str | Path] = [WEFT, "resume", "--db", database, "--json"]
+        run: list[str | Path] = [ONWARD, "run", file, "--db", database, "--id", RUN, "--json"]
+        resume: list[str | Path] = [ONWARD, "resume", "--db", database, "--json"]
         struck = []
         for moment in sorted(chance.randrange(ITEMS) for _ in range(kills)):
             command = resume if _accepted(database) else run

@@ -2,9 +2,9 @@
 
 from msgspec import Raw
 
-from weft.kernel.messages import CompletionMessage, NodeStatusMessage
-from weft.kernel.moment import to_iso
-from weft.ports.journal import Execution
+from onward.kernel.messages import CompletionMessage, NodeStatusMessage
+from onward.kernel.moment import to_iso
+from onward.ports.journal import Execution
 
 
 def execution(name="x1", **fields):

@@ -1,8 +1,8 @@
 """A test that failed while the whole machine stood still is run once more, and the run says so.
 
 A virtual machine can be paused for minutes, and whoever was waiting then finds all patience used up
-at once. That says nothing about weft. A process that was merely busy, or waited for a slow service,
-did not stand still: its clock kept ticking, or it was using the processor.
+at once. That says nothing about onward. A process that was merely busy, or waited for a slow
+service, did not stand still: its clock kept ticking, or it was using the processor.
 """
 
 from __future__ import annotations

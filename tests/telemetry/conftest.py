@@ -7,10 +7,10 @@ import pytest
 
 from distributed.fleet import Fleet
 from distributed.lab import Lab
+from onward.bootstrap import now_ms
+from onward.bootstrap.distributed import ClusterSettings, open_cluster
+from onward.runtime.watching import Watch
 from support.probe import Book, catalogue_with
-from weft.bootstrap import now_ms
-from weft.bootstrap.distributed import ClusterSettings, open_cluster
-from weft.runtime.watching import Watch
 
 Watched = Callable[[Watch], AbstractAsyncContextManager[Lab]]
 

@@ -6,14 +6,14 @@ import logging
 import pytest
 
 from kernel.builders import token
+from onward.adapters.host.log import HostLog, configure_log
+from onward.kernel.messages import item_frame
+from onward.nodes.http import HttpNode
+from onward.ports.node import Tools
+from onward.ports.outside import HttpAnswer
+from onward.runtime.log_fields import fields_of
+from onward.runtime.watching import Watch
 from support.documents import TRIGGER, node, workflow
-from weft.adapters.host.log import HostLog, configure_log
-from weft.kernel.messages import item_frame
-from weft.nodes.http import HttpNode
-from weft.ports.node import Tools
-from weft.ports.outside import HttpAnswer
-from weft.runtime.log_fields import fields_of
-from weft.runtime.watching import Watch
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -65,7 +65,7 @@ def test_a_line_about_no_message_that_could_be_read_says_nothing_of_a_run():
 
 @pytest.fixture
 def restored():
-    loggers = [logging.getLogger(name) for name in ("weft", "opentelemetry")]
+    loggers = [logging.getLogger(name) for name in ("onward", "opentelemetry")]
     before = [(list(one.handlers), one.level, one.propagate) for one in loggers]
     yield
     for one, (handlers, level, propagate) in zip(loggers, before, strict=True):

@@ -1,10 +1,10 @@
 """What a cluster counts while runs go through it."""
 
 from distributed.lab import publish, until
+from onward.adapters.telemetry.prometheus import PrometheusMeter
+from onward.runtime.watching import Watch
 from support.documents import TRIGGER, node, transform, workflow
 from telemetry.test_prometheus import samples
-from weft.adapters.telemetry.prometheus import PrometheusMeter
-from weft.runtime.watching import Watch
 
 ITEMS = 5
 
@@ -28,7 +28,7 @@ async def test_a_run_is_counted_from_its_first_message_to_its_last(watched):
         found = samples(meter)
 
     def executed(kind, outcome):
-        return found["weft_node_executions_total", (("outcome", outcome), ("type", kind))]
+        return found["onward_node_executions_total", (("outcome", outcome), ("type", kind))]
 
     assert ITEMS == ended.output("after")
     assert 1 == executed("manual_trigger", "succeeded")
@@ -36,27 +36,27 @@ async def test_a_run_is_counted_from_its_first_message_to_its_last(watched):
     assert ITEMS == executed("probe", "failed")
     assert ITEMS == executed("probe", "succeeded")
     assert ITEMS == executed("aggregator", "arrived")
-    assert ITEMS == found["weft_node_retries_total", (("type", "probe"),)]
-    assert 2 * ITEMS == found["weft_node_duration_seconds_count", (("type", "probe"),)]
+    assert ITEMS == found["onward_node_retries_total", (("type", "probe"),)]
+    assert 2 * ITEMS == found["onward_node_duration_seconds_count", (("type", "probe"),)]
     queue = (("queue", "workflow.execution"),)
     visits = 1 + 1 + 3 * ITEMS + 1
-    assert visits == found["weft_messages_consumed_total", queue]
-    assert visits == found["weft_messages_acked_total", queue]
-    assert visits == found["weft_claims_total", (("verdict", "run"),)]
-    assert visits == found["weft_claim_seconds_count", ()]
-    assert ITEMS == found["weft_timers_fired_total", ()]
-    assert ITEMS == found["weft_timer_lateness_seconds_count", ()]
-    assert 1 == found["weft_runs_ended_total", (("status", "completed"),)]
-    assert 1 == found["weft_run_duration_seconds_count", ()]
-    assert found["weft_statuses_folded_total", ()] > visits
-    assert 128 == found["weft_worker_slots", ()]
-    assert 1 == found["weft_messages_published_total", (("queue", "workflow.completion"),)]
+    assert visits == found["onward_messages_consumed_total", queue]
+    assert visits == found["onward_messages_acked_total", queue]
+    assert visits == found["onward_claims_total", (("verdict", "run"),)]
+    assert visits == found["onward_claim_seconds_count", ()]
+    assert ITEMS == found["onward_timers_fired_total", ()]
+    assert ITEMS == found["onward_timer_lateness_seconds_count", ()]
+    assert 1 == found["onward_runs_ended_total", (("status", "completed"),)]
+    assert 1 == found["onward_run_duration_seconds_count", ()]
+    assert found["onward_statuses_folded_total", ()] > visits
+    assert 128 == found["onward_worker_slots", ()]
+    assert 1 == found["onward_messages_published_total", (("queue", "workflow.completion"),)]
 
 
 async def idle(meter):
     found = samples(meter)
-    held = [value for (name, _), value in found.items() if name == "weft_messages_in_hand"]
-    return not any(held) and not found["weft_worker_slots_used", ()]
+    held = [value for (name, _), value in found.items() if name == "onward_messages_in_hand"]
+    return not any(held) and not found["onward_worker_slots_used", ()]
 
 
 async def test_what_is_no_message_is_counted_in_quarantine(watched, rabbitmq_url):
@@ -65,7 +65,7 @@ async def test_what_is_no_message_is_counted_in_quarantine(watched, rabbitmq_url
         publish(rabbitmq_url, "workflow.execution", b"not a token")
 
         async def counted():
-            return 1 == samples(meter)["weft_quarantined_total", ()]
+            return 1 == samples(meter)["onward_quarantined_total", ()]
 
         await until(counted)
 

@@ -7,8 +7,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from kernel.builders import token
-from weft.adapters.telemetry.otel import open_otel
-from weft.ports.tracing import mark_of
+from onward.adapters.telemetry.otel import open_otel
+from onward.ports.tracing import mark_of
 
 
 class Collector(BaseHTTPRequestHandler):
@@ -40,7 +40,7 @@ def collector():
 def test_spans_arrive_at_the_collector(collector, monkeypatch, path):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
     url = f"http://127.0.0.1:{collector.server_port}{path}"
-    tracer = open_otel(url, service="weft-worker", version="1.2")
+    tracer = open_otel(url, service="onward-worker", version="1.2")
     one = token(current_node="p")
 
     tracer.executed(one, "http", "succeeded", 1_000, 2_000)
@@ -50,7 +50,7 @@ def test_spans_arrive_at_the_collector(collector, monkeypatch, path):
     assert "/v1/traces" == asked
     (spans,) = ExportTraceServiceRequest.FromString(body).resource_spans
     resource = {item.key: item.value.string_value for item in spans.resource.attributes}
-    assert ("weft-worker", "1.2") == (resource["service.name"], resource["service.version"])
+    assert ("onward-worker", "1.2") == (resource["service.name"], resource["service.version"])
     (span,) = spans.scope_spans[0].spans
     assert ("p", 1_000, 2_000) == (span.name, span.start_time_unix_nano, span.end_time_unix_nano)
     assert mark_of(one).span == span.span_id.hex()

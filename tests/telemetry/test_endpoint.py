@@ -5,10 +5,10 @@ import asyncio
 import httpx2
 import pytest
 
-from weft.adapters.telemetry.endpoint import Endpoint
-from weft.bootstrap.telemetry import Telemetry
-from weft.errors import InputError
-from weft.ports.metrics import RESTARTS
+from onward.adapters.telemetry.endpoint import Endpoint
+from onward.bootstrap.telemetry import Telemetry
+from onward.errors import InputError
+from onward.ports.metrics import RESTARTS
 
 
 class Services:
@@ -98,14 +98,14 @@ async def test_after_an_outage_it_is_not_ready_and_counts_it(telemetry):
 
     assert (503, "PostgreSQL is gone") == (answer.status_code, answer.json()["reason"])
     assert f"{RESTARTS.name} 1.0" in numbers
-    assert 'weft_reconnects_total{service="rabbitmq"} 3.0' in numbers
+    assert 'onward_reconnects_total{service="rabbitmq"} 3.0' in numbers
 
 
 async def test_what_the_numbers_are_is_said_in_the_header(telemetry):
     answer = await get(telemetry, "/metrics")
 
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert "weft_build_info{" in answer.text
+    assert "onward_build_info{" in answer.text
 
 
 async def test_another_page_is_not_found_and_the_pages_are_named(telemetry):

@@ -51,7 +51,7 @@ def test_each_process_says_how_it_is(fleet, command):
     wait_until(lambda: 200 == asked(f"{url}/ready")[0])
     assert (200, {"live": True}) == asked(f"{url}/live")
     with urllib.request.urlopen(f"{url}/metrics") as answer:
-        assert b"weft_build_info" in answer.read()
+        assert b"onward_build_info" in answer.read()
     one.send(signal.SIGTERM)
     assert 0 == one.ends()
 

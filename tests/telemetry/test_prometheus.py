@@ -5,8 +5,8 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from weft.adapters.telemetry.prometheus import PrometheusMeter
-from weft.ports.metrics import (
+from onward.adapters.telemetry.prometheus import PrometheusMeter
+from onward.ports.metrics import (
     ACKED,
     CLAIM_SECONDS,
     METRICS,
@@ -39,13 +39,13 @@ def test_counters_gauges_and_histograms_say_what_they_were_told():
 
     found = samples(meter)
 
-    assert 3 == found["weft_messages_acked_total", (("queue", "q"),)]
-    assert 64 == found["weft_worker_slots", ()]
-    assert 0 == found["weft_worker_slots_used", ()]
-    assert 1 == found["weft_claim_seconds_count", ()]
-    assert 0 == found["weft_claim_seconds_bucket", (("le", "0.0025"),)]
-    assert 1 == found["weft_claim_seconds_bucket", (("le", "0.005"),)]
-    assert 1 == found["weft_build_info", (("version", "1.2.3"),)]
+    assert 3 == found["onward_messages_acked_total", (("queue", "q"),)]
+    assert 64 == found["onward_worker_slots", ()]
+    assert 0 == found["onward_worker_slots_used", ()]
+    assert 1 == found["onward_claim_seconds_count", ()]
+    assert 0 == found["onward_claim_seconds_bucket", (("le", "0.0025"),)]
+    assert 1 == found["onward_claim_seconds_bucket", (("le", "0.005"),)]
+    assert 1 == found["onward_build_info", (("version", "1.2.3"),)]
 
 
 def test_reconnects_are_read_where_they_are_counted():
@@ -53,14 +53,14 @@ def test_reconnects_are_read_where_they_are_counted():
     meter.count_reconnects(lambda: counts)
     counts["rabbitmq"] = 2
 
-    assert 2 == samples(meter)["weft_reconnects_total", (("service", "rabbitmq"),)]
+    assert 2 == samples(meter)["onward_reconnects_total", (("service", "rabbitmq"),)]
 
 
 def test_two_meters_share_nothing():
     one, other = PrometheusMeter("1"), PrometheusMeter("1")
     one.set(SLOTS, 5)
 
-    assert 0 == samples(other)["weft_worker_slots", ()]
+    assert 0 == samples(other)["onward_worker_slots", ()]
 
 
 def test_no_label_comes_from_a_run():
@@ -75,11 +75,13 @@ def test_names_follow_the_convention():
             return one.name.endswith("_seconds") and one.buckets == tuple(sorted(one.buckets))
         return not one.name.endswith("_total")
 
-    assert [] == [one.name for one in METRICS if not right(one) or not one.name.startswith("weft_")]
+    assert [] == [
+        one.name for one in METRICS if not right(one) or not one.name.startswith("onward_")
+    ]
 
 
 def test_the_page_lists_every_metric_with_its_labels_and_no_other():
-    rows = dict(re.findall(r"^\| `(weft_\w+)(?:\{([\w,]*)\})?` \|", PAGE.read_text(), re.M))
+    rows = dict(re.findall(r"^\| `(onward_\w+)(?:\{([\w,]*)\})?` \|", PAGE.read_text(), re.M))
 
     assert {one.name: ",".join(one.labels) for one in METRICS} == rows
 
@@ -87,7 +89,7 @@ def test_the_page_lists_every_metric_with_its_labels_and_no_other():
 def test_the_queries_of_the_page_use_metrics_that_exist():
     known = {one.name for one in METRICS}
     fences = "\n".join(re.findall(r"^```promql$(.*?)^```$", PAGE.read_text(), re.M | re.S))
-    used = {re.sub("_(bucket|sum|count)$", "", one) for one in re.findall(r"weft_\w+", fences)}
+    used = {re.sub("_(bucket|sum|count)$", "", one) for one in re.findall(r"onward_\w+", fences)}
 
     assert len(used) > 5
     assert set() == used - known

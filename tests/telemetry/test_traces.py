@@ -8,12 +8,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from distributed.lab import publish
+from onward.adapters.telemetry.otel import OtelTracer
+from onward.kernel.messages import encode_message
+from onward.kernel.outcome import Succeeded
+from onward.ports.tracing import root_of
+from onward.runtime.watching import Watch
 from support.documents import TRIGGER, node, transform, workflow
-from weft.adapters.telemetry.otel import OtelTracer
-from weft.kernel.messages import encode_message
-from weft.kernel.outcome import Succeeded
-from weft.ports.tracing import root_of
-from weft.runtime.watching import Watch
 
 FOREIGN = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -23,7 +23,7 @@ class Spans:
 
     def __init__(self):
         self.exporter = InMemorySpanExporter()
-        self.tracer = OtelTracer(SimpleSpanProcessor(self.exporter), service="weft", version="1")
+        self.tracer = OtelTracer(SimpleSpanProcessor(self.exporter), service="onward", version="1")
 
     def __iter__(self):
         return iter(self.exporter.get_finished_spans())
@@ -68,19 +68,19 @@ async def test_a_split_is_one_trace_with_every_node_below_the_one_before(watched
         ("p", "all"): 3,
         ("each", "after"): 1,
     } == spans.edges()
-    items = {one.attributes["weft.lineage"] for one in spans.called("p")}
+    items = {one.attributes["onward.lineage"] for one in spans.called("p")}
     assert {"each[0]", "each[1]", "each[2]"} == items
     (first,) = spans.called("start")
     assert {
-        "weft.execution_id": ended.execution_id,
-        "weft.workflow": "flow",
-        "weft.node": "start",
-        "weft.type": "manual_trigger",
-        "weft.attempt": 1,
-        "weft.outcome": "succeeded",
+        "onward.execution_id": ended.execution_id,
+        "onward.workflow": "flow",
+        "onward.node": "start",
+        "onward.type": "manual_trigger",
+        "onward.attempt": 1,
+        "onward.outcome": "succeeded",
     } == dict(first.attributes)
     (run,) = spans.called("flow")
-    assert "completed" == run.attributes["weft.outcome"]
+    assert "completed" == run.attributes["onward.outcome"]
     assert all(one.start_time <= one.end_time for one in spans)
 
 
@@ -107,8 +107,8 @@ async def test_attempts_and_waits_stay_in_the_trace(watched, spans):
         ("nap", "after"): 1,
     } == spans.edges()
     first, second = spans.called("p")
-    assert ["failed", "succeeded"] == [one.attributes["weft.outcome"] for one in (first, second)]
-    assert [1, 2] == [one.attributes["weft.attempt"] for one in (first, second)]
+    assert ["failed", "succeeded"] == [one.attributes["onward.outcome"] for one in (first, second)]
+    assert [1, 2] == [one.attributes["onward.attempt"] for one in (first, second)]
     assert [False, True] == [one.status.is_ok for one in (first, second)]
 
 

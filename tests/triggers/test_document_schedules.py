@@ -5,14 +5,14 @@ from random import Random
 
 import pytest
 
+from onward.errors import InputError
+from onward.ports.triggers import After, Interval, On
+from onward.runtime.document_schedules import DocumentSchedules, trigger_of
+from onward.runtime.event_triggers import EventTriggers
+from onward.runtime.publishing import Publishing
+from onward.runtime.refusals import ConflictError
+from onward.runtime.trigger_changes import TriggerChanges
 from triggers.world import KilledError
-from weft.errors import InputError
-from weft.ports.triggers import After, Interval, On
-from weft.runtime.document_schedules import DocumentSchedules, trigger_of
-from weft.runtime.event_triggers import EventTriggers
-from weft.runtime.publishing import Publishing
-from weft.runtime.refusals import ConflictError
-from weft.runtime.trigger_changes import TriggerChanges
 
 EVERY = Interval(every_ms=60_000, overlap="allow", input={}, of_document=True)
 PAIR = {

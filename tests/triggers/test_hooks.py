@@ -2,8 +2,8 @@
 
 import pytest
 
-from weft.runtime.hooks import reply_of
-from weft.runtime.throttling import MOST, Throttle
+from onward.runtime.hooks import reply_of
+from onward.runtime.throttling import MOST, Throttle
 
 
 @pytest.mark.parametrize(

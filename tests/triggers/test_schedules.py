@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from cronsim import CronSim
 
-from weft.errors import InputError
-from weft.ports.triggers import Cron, Interval
-from weft.runtime.schedules import check_schedule, first_after, moments, plan
+from onward.errors import InputError
+from onward.ports.triggers import Cron, Interval
+from onward.runtime.schedules import check_schedule, first_after, moments, plan
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from weft.ports.triggers import Firing, Interval, Standing
-from weft.runtime.firing import scheduled
-from weft.runtime.settling import settle
+from onward.ports.triggers import Firing, Interval, Standing
+from onward.runtime.firing import scheduled
+from onward.runtime.settling import settle
 
 MINUTE = 60_000
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from weft.adapters.host.clock import HostClock
-from weft.errors import InputError
-from weft.runtime.signing import SignatureError, key_of, secret_of, sign, verify
+from onward.adapters.host.clock import HostClock
+from onward.errors import InputError
+from onward.runtime.signing import SignatureError, key_of, secret_of, sign, verify
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NOW_MS = 1_772_539_200_000

@@ -6,11 +6,11 @@ from random import Random
 import pytest
 from redis.asyncio import Redis
 
+from onward.adapters.redis.timers import RedisTimers
+from onward.ports.triggers import Cron
+from onward.runtime.scheduler import Scheduler
 from triggers.hour import BACK, CRONS, FORTH, HOUR, MINUTE, due_times, schedules
 from triggers.world import KilledError
-from weft.adapters.redis.timers import RedisTimers
-from weft.ports.triggers import Cron
-from weft.runtime.scheduler import Scheduler
 
 INTERVALS = {"tens": 10_000, "odd": 47_000}
 

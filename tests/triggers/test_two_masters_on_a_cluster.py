@@ -6,18 +6,18 @@ from random import Random
 
 import pytest
 
+from onward.adapters.host.clock import HostClock
+from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
+from onward.bootstrap.master import ClusterBackend
+from onward.kernel.json import decode
+from onward.kernel.moment import to_iso
+from onward.nodes.catalogue import builtin
+from onward.ports.archive import RunQuery, VisitQuery
+from onward.runtime.publishing import Publishing
+from onward.runtime.scheduler import Scheduler
+from onward.runtime.trigger_clock import TriggerClock
 from triggers.hour import BACK, FORTH, HOUR, due_times, schedules
 from triggers.world import Deadly, KilledError, Lines, schedule_from
-from weft.adapters.host.clock import HostClock
-from weft.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
-from weft.bootstrap.master import ClusterBackend
-from weft.kernel.json import decode
-from weft.kernel.moment import to_iso
-from weft.nodes.catalogue import builtin
-from weft.ports.archive import RunQuery, VisitQuery
-from weft.runtime.publishing import Publishing
-from weft.runtime.scheduler import Scheduler
-from weft.runtime.trigger_clock import TriggerClock
 
 PATIENCE_S = 120
 WAIT_S = 50

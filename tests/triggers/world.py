@@ -6,26 +6,26 @@ from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction
 from random import Random
 
-from weft.adapters.access.gatherings import TableGatherings
-from weft.adapters.embedded.archive import SqliteArchive
-from weft.adapters.embedded.journal import SqliteJournal
-from weft.adapters.embedded.registry import SqliteRegistry
-from weft.adapters.embedded.tables import SqliteTables
-from weft.adapters.embedded.threaded import Threaded
-from weft.adapters.embedded.triggers import SqliteTriggers
-from weft.adapters.host.keys import KeyRing
-from weft.adapters.host.sealer import HostSealer
-from weft.adapters.postgres.archive import PostgresArchive
-from weft.adapters.postgres.opening import open_store
-from weft.adapters.postgres.registry import PostgresRegistry
-from weft.adapters.postgres.tables import PostgresTables
-from weft.adapters.postgres.triggers import PostgresTriggers
-from weft.ports.journal import Definition
-from weft.ports.triggers import Trigger
-from weft.ports.workflows import Version, Workflow
-from weft.runtime.refusals import ConflictError
-from weft.runtime.schedules import first_due
-from weft.runtime.trigger_clock import TriggerClock
+from onward.adapters.access.gatherings import TableGatherings
+from onward.adapters.embedded.archive import SqliteArchive
+from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.embedded.registry import SqliteRegistry
+from onward.adapters.embedded.tables import SqliteTables
+from onward.adapters.embedded.threaded import Threaded
+from onward.adapters.embedded.triggers import SqliteTriggers
+from onward.adapters.host.keys import KeyRing
+from onward.adapters.host.sealer import HostSealer
+from onward.adapters.postgres.archive import PostgresArchive
+from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.registry import PostgresRegistry
+from onward.adapters.postgres.tables import PostgresTables
+from onward.adapters.postgres.triggers import PostgresTriggers
+from onward.ports.journal import Definition
+from onward.ports.triggers import Trigger
+from onward.ports.workflows import Version, Workflow
+from onward.runtime.refusals import ConflictError
+from onward.runtime.schedules import first_due
+from onward.runtime.trigger_clock import TriggerClock
 
 BEGIN_SQLITE = """
 INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms)
@@ -203,8 +203,8 @@ class Mortal:
 @asynccontextmanager
 async def sqlite_world(folder, now_ms):
     """A world in a file."""
-    journal = SqliteJournal(folder / "weft.db")
-    file = Threaded(folder / "weft.db")
+    journal = SqliteJournal(folder / "onward.db")
+    file = Threaded(folder / "onward.db")
     statements = {
         "begin": BEGIN_SQLITE,
         "end": "UPDATE execution SET status = ?2, ended_ms = ?3 WHERE execution_id = ?1",

@@ -211,7 +211,7 @@ Feature: expressions
     When the workflow is executed
     Then the workflow should complete with output:
       """
-      {name: weft, fields: [metadata, name, version]}
+      {name: onward, fields: [metadata, name, version]}
       """
 
   Scenario Outline: variables are there where the language says, and nowhere else

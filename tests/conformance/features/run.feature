@@ -220,9 +220,9 @@ Feature: run
       | await | lifetime                                                          | told |
       | true  |                                                                   | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --rm alpine] |
       | true  | , lifetime: {cleanup: always}                                     | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --rm alpine] |
-      | true  | , lifetime: {cleanup: never}                                      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label weft=never alpine] |
-      | true  | , lifetime: {cleanup: eventually, after: {milliseconds: 50}}      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label weft=eventually alpine, "inspect --format {{.Id}} pets", rm --force the-id-of-pets] |
-      | false | , lifetime: {cleanup: eventually, after: {milliseconds: 50}}      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label weft=eventually alpine, "inspect --format {{.Id}} pets", rm --force the-id-of-pets] |
+      | true  | , lifetime: {cleanup: never}                                      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label onward=never alpine] |
+      | true  | , lifetime: {cleanup: eventually, after: {milliseconds: 50}}      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label onward=eventually alpine, "inspect --format {{.Id}} pets", rm --force the-id-of-pets] |
+      | false | , lifetime: {cleanup: eventually, after: {milliseconds: 50}}      | [rm --force pets, run --name pets --pull missing --interactive --env-file environment --label onward=eventually alpine, "inspect --format {{.Id}} pets", rm --force the-id-of-pets] |
 
   Scenario: a container
     Given running container is allowed

@@ -1,0 +1,167 @@
+"""Looking at a run's keys in Redis, and at its timers: read only, in small commands and pages."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from redis.asyncio import Redis
+
+from onward.adapters.redis.holding import read_notes
+from onward.adapters.redis.keys import Keys
+from onward.adapters.redis.presence import RedisRoster
+from onward.adapters.redis.timers import KEYS as TIMER_KEYS
+from onward.adapters.redis.timers import PARKED, SEPARATOR, timer_name
+from onward.kernel.flow import read_origin
+from onward.kernel.messages import Token, decode_token, read_token
+from onward.ports.inspection import Alarm, Arrival, Barrier, Inspector, Lease, Scope, Snapshot
+
+MAX_GROUPS = 2_000
+"""How many scopes and barriers one look reads: enough to understand a run, whatever its size."""
+PAGE = 200
+
+_SCOPE = ("live", "closed", "owner", "fate", "left", "record", "dead", "merge", "arrival")
+
+
+class RedisInspector:
+    """Looks at runs on a cluster."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def look(self, execution_id: str) -> Snapshot:
+        """Return what Redis holds about a run."""
+        keys = Keys(execution_id)
+        asking: Any = self._redis.hexists(keys.done, "by")
+        if await asking:
+            return Snapshot(over=True)
+        groups, unread = await self._groups(keys)
+        splits = [group for group in groups if group and "/" not in group]
+        scopes = [group for group in groups if not group or "/" in group]
+        waiting: Any = self._redis.hget(keys.done, "paused")
+        alarms, leases, parked = await self._alarms(keys, execution_id)
+        return Snapshot(
+            barriers=tuple([one for split in splits if (one := await self._barrier(keys, split))]),
+            scopes=tuple(
+                [one for page in _pages(scopes) for one in await self._scopes(keys, page)]
+            ),
+            alarms=tuple(alarms),
+            leases=leases,
+            notes=await read_notes(self._redis, keys),
+            workers={one.name: one.seen_ms for one in await RedisRoster(self._redis).workers()},
+            paused=await waiting == b"1",
+            parked=tuple(parked),
+            unread=unread,
+        )
+
+    async def _groups(self, keys: Keys) -> tuple[list[str], int]:
+        """Return the groups, the run itself and then the barriers first, and how many are left."""
+        found = {name.decode() async for name in self._redis.sscan_iter(keys.groups, count=1_000)}
+        ordered = sorted(found, key=lambda name: ("/" in name, name))
+        return ordered[:MAX_GROUPS], max(0, len(ordered) - MAX_GROUPS)
+
+    async def _barrier(self, keys: Keys, split: str) -> Barrier | None:
+        head, origin, slot = keys.of(split, "head", "origin", "slot")
+        fields = ("total", "window", "budget", "next", "failed", "verdict", "discarded")
+        reading: Any = self._redis.hmget(head, fields)
+        total, window, budget, sent, failed, verdict, discarded = await reading
+        token = await self._redis.get(origin)
+        if total is None or discarded is not None or token is None:
+            return None
+        slots = [int(index) async for index, _ in self._redis.hscan_iter(slot, count=1_000)]
+        return Barrier(
+            split=split,
+            origin=read_origin(token),
+            total=int(total),
+            window=int(window),
+            budget=int(budget) if budget else None,
+            sent=int(sent),
+            failed=int(failed),
+            verdict=(verdict or b"").decode(),
+            slots=frozenset(slots),
+        )
+
+    async def _scopes(self, keys: Keys, names: list[str]) -> list[Scope]:
+        pipe = self._redis.pipeline(transaction=False)
+        for name in names:
+            live, closed, owner, fate, left, record, dead, merge, arrival = keys.of(name, *_SCOPE)
+            pipe.get(live)
+            pipe.exists(closed)
+            for key in (owner, left, record, dead, merge):
+                pipe.hkeys(key)
+            for key in (fate, arrival):
+                pipe.hgetall(key)
+        answers = iter(await pipe.execute())
+        return [_scope(name, list(islice(answers, len(_SCOPE)))) for name in names]
+
+    async def _alarms(
+        self, keys: Keys, execution_id: str
+    ) -> tuple[list[Alarm], dict[str, Lease], list[Token]]:
+        """Return the timers of a run, the first to be due first; its leases; what is parked."""
+        due, payloads, processing, owners = TIMER_KEYS
+        found = [one.decode() async for one in self._redis.sscan_iter(keys.timers, count=1_000)]
+        alarms: list[Alarm] = []
+        leases: dict[str, Lease] = {}
+        parked: list[Token] = []
+        for page in _pages([timer_name(execution_id, timer) for timer in sorted(found)]):
+            pipe = self._redis.pipeline(transaction=False)
+            for name in page:
+                pipe.zscore(due, name)
+                pipe.zscore(processing, name)
+                pipe.hget(payloads, name)
+                pipe.hexists(owners, name)
+            answers = iter(await pipe.execute())
+            for name, (due_ms, sent_ms, body, lease) in zip(
+                page, zip(*[answers] * 4, strict=True), strict=True
+            ):
+                at_ms = due_ms if sent_ms is None else sent_ms
+                if at_ms is None or body is None:
+                    continue
+                taken = sent_ms is not None
+                if name.startswith(timer_name(execution_id, PARKED)):
+                    parked.append(decode_token(body))
+                elif lease:
+                    token = decode_token(body)  # a message as it came: its id may have to be found
+                    leases[token.token_id] = Lease(until_ms=int(at_ms), over=taken, token=token)
+                else:
+                    token = read_token(body)
+                    alarms.append(Alarm(due_ms=int(at_ms), leased=taken, token=token))
+        return sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)), leases, parked
+
+
+def _scope(name: str, answers: list[Any]) -> Scope:
+    live, closed, owner, left, record, dead, merge, fate, arrival = answers
+    return Scope(
+        name=name,
+        live=1 if live is None else int(live),
+        closed=bool(closed),
+        claimed=_names(owner),
+        left=_names(left),
+        recorded=_names(record),
+        dead=_names(dead),
+        merged=_names(merge),
+        fates={step.decode(): _fate(value) for step, value in fate.items()},
+        arrivals=tuple(_arrival(field, value) for field, value in sorted(arrival.items())),
+    )
+
+
+def _names(fields: list[bytes]) -> frozenset[str]:
+    return frozenset(field.decode() for field in fields)
+
+
+def _fate(value: bytes) -> tuple[str, int]:
+    tag, _, children = value.decode().rpartition(SEPARATOR)
+    return tag, int(children)
+
+
+def _arrival(field: bytes, value: bytes) -> Arrival:
+    node, _, edge = field.decode().partition(SEPARATOR)
+    unit, _, _ = value.partition(SEPARATOR.encode())
+    return Arrival(node, edge, unit.decode())
+
+
+def _pages(names: list[str]) -> list[list[str]]:
+    return [names[start : start + PAGE] for start in range(0, len(names), PAGE)]
+
+
+_conforms: type[Inspector] = RedisInspector

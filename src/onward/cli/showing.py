@@ -1,0 +1,123 @@
+"""Answers on standard output, in the form that was asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onward.cli.tables import Cell
+
+COLOURS = {
+    "completed": "green",
+    "success": "green",
+    "running": "cyan",
+    "waiting": "yellow",
+    "paused": "yellow",
+    "queued": "yellow",
+    "failed": "red",
+    "halted": "red",
+    "cancelled": "yellow",
+}
+Row = Callable[[Mapping[str, Any]], Sequence["Cell"]]
+
+
+async def show_list(
+    found: AsyncGenerator[dict[str, Any], None],
+    form: str,
+    *,
+    id_of: str,
+    headings: Sequence[str],
+    row: Row,
+    limit: int | None = None,
+) -> None:
+    """Print a list as a table, JSON, lines of JSON, or ids; lines as soon as they are known."""
+    from onward.cli.answers import print_json
+    from onward.cli.tables import print_table
+
+    kept: list[dict[str, Any]] = []
+    count = 0
+    async with aclosing(found):
+        async for one in found:
+            count += 1
+            if form == "jsonl":
+                print_json(one)
+            elif form == "ids":
+                sys.stdout.write(f"{one[id_of]}\n")
+            else:
+                kept.append(one)
+            if limit is not None and count >= limit:
+                break
+    if form == "json":
+        print_json(kept)
+    elif form == "table":
+        print_table(headings, [row(one) for one in kept])
+
+
+def show_known(
+    items: Sequence[Mapping[str, Any]],
+    form: str,
+    *,
+    id_of: str,
+    headings: Sequence[str],
+    row: Row,
+) -> None:
+    """Print a list that is known whole."""
+    from onward.cli.answers import print_json
+    from onward.cli.tables import print_table
+
+    match form:
+        case "json":
+            print_json(items)
+        case "table":
+            print_table(headings, [row(one) for one in items])
+        case _:
+            for one in items:
+                if form == "jsonl":
+                    print_json(one)
+                else:
+                    sys.stdout.write(f"{one[id_of]}\n")
+
+
+def show_one(
+    one: Mapping[str, Any], form: str, *, id_of: str, people: Callable[[], None] | None = None
+) -> None:
+    """Print one thing: for people in words if there are any, else as JSON."""
+    from onward.cli.answers import print_json, print_pretty
+
+    match form:
+        case "ids":
+            sys.stdout.write(f"{one[id_of]}\n")
+        case "table" if people is not None:
+            people()
+        case "table":
+            print_pretty(one)
+        case _:
+            print_json(one)
+
+
+def brief(value: Any) -> str:
+    """Return a value as JSON that fits into a cell of a table."""
+    import msgspec
+
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def moment(text: str | None) -> str:
+    """Return a time as a table shows it."""
+    return "" if text is None else text[:19].replace("T", " ")
+
+
+def took(one: Mapping[str, Any], key: str = "duration_ms") -> str:
+    """Return a duration as a table shows it; empty while it is not known."""
+    from onward.cli.durations import seconds
+
+    return "" if one.get(key) is None else seconds(one[key])
+
+
+def status(one: Mapping[str, Any]) -> Cell:
+    """Return a status in its colour."""
+    return (str(one["status"]), COLOURS.get(str(one["status"]), ""))

@@ -1,0 +1,46 @@
+"""From text to filter.
+
+purejq reads the text; every kind of node in its syntax tree has a function that compiles it. Loops,
+calls and whatever makes a value report to the meter, so nothing runs or grows unseen.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from onward.expressions.binding import BINDING
+from onward.expressions.builtins import NATIVE
+from onward.expressions.calls import CALLS, define, levels_of
+from onward.expressions.construction import CONSTRUCTION
+from onward.expressions.control import CONTROL
+from onward.expressions.definitions import DEFINITIONS
+from onward.expressions.flow import Filter
+from onward.expressions.library import parse
+from onward.expressions.navigation import NAVIGATION
+from onward.expressions.scope import Found, Scope
+from onward.expressions.update import UPDATE
+
+_COMPILERS = {**BINDING, **CALLS, **CONSTRUCTION, **CONTROL, **NAVIGATION, **UPDATE}
+
+
+def compile_text(text: str, found: Found) -> tuple[Filter, int]:
+    """Return the filter that `text` describes and its levels (see `Meter.descend`).
+
+    What it asks of its caller is added to `found`. Raises JqParseError for what is not jq,
+    ExpressionError for names that do not exist.
+    """
+    standard = _standard()
+    tree = parse(text)
+    run = Scope(standard.compilers, standard.functions, found).compile(tree)
+    return run, levels_of(tree)
+
+
+@functools.cache
+def _standard() -> Scope:
+    """Return the scope that holds every builtin: those in Python, and those defined in jq."""
+    scope = Scope(_COMPILERS, NATIVE)
+    tree = parse(DEFINITIONS)
+    while tree[0] == "funcdef":
+        _, name, parameters, body, tree = tree
+        scope = define(name, parameters, body, scope)
+    return scope

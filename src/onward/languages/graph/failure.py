@@ -1,0 +1,53 @@
+"""A node that failed for good: halt, ignore or branch."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from onward.kernel.effects import Judgement
+from onward.kernel.flow import Place, Way, error_value, halt
+from onward.kernel.messages import Ending
+from onward.kernel.outcome import NodeError
+from onward.languages.graph.compiled import CompiledNode
+from onward.languages.graph.paths import Graph, go_on, ways_after, with_output
+
+TIMED_OUT = frozenset({"MERGE_TIMEOUT", "AGGREGATOR_TIMEOUT"})
+
+
+def recover(
+    graph: Graph, place: Place, node: CompiledNode, error: NodeError, also: tuple[Way, ...] = ()
+) -> Judgement[None]:
+    """Follow the node's error policy. The error is in the context of whatever comes next."""
+    place = yield from with_output(place, node.id, error_value(error))
+    match node.policy.type:
+        case "halt":
+            yield from halt(graph, place, node.id, error, ending_of(error))
+        case "ignore" | "branch":
+            taken = ways_despite(graph, node)
+            yield from go_on(graph, place, node, taken, tag_of(node), also)
+        case _:
+            assert_never(node.policy.type)
+
+
+def tag_of(node: CompiledNode) -> str:
+    """Return the name of the outcome that the node's error policy makes of a failure."""
+    return f"failed:{node.policy.type}"
+
+
+def ending_of(error: NodeError) -> Ending:
+    """Return how a run ends that nothing saved from `error`: a time-out is not a halt."""
+    return "failed" if error.code in TIMED_OUT else "halted"
+
+
+def ways_despite(graph: Graph, node: CompiledNode) -> tuple[Way, ...]:
+    """Return the ways on from a failed node, by its policy.
+
+    A decision that could not be made and is ignored takes its other side: false, or the default.
+    """
+    if node.policy.type == "halt":
+        return ()
+    if node.policy.type == "branch":
+        return tuple(way for way in node.error if way.edge == node.policy.error_edge)
+    if node.kind in ("conditional", "switch"):
+        return tuple(way for way in node.success if way.edge == node.fallback_edge)
+    return ways_after(graph, node)

@@ -1,0 +1,350 @@
+"""A workflow of the Serverless Workflow DSL as a tree of typed tasks, ready to run.
+
+Every task knows its place as a JSON pointer: `/do/0/first/try/1/second`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from onward.errors import Problem
+from onward.languages.graph.findings import Place
+from onward.languages.serverless.schemas import Schema
+from onward.languages.serverless.values import Expression, Template
+from onward.ports.triggers import Settings
+
+Backoff = Literal["constant", "linear", "exponential"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """A schema to hold data to, and a template to make other data of it."""
+
+    schema: Schema | None = None
+    template: Template | None = None
+
+
+AS_IT_IS = Shaping()
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time: known, or said by an expression."""
+
+    fixed_ms: int | None
+    template: Template | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What every task has."""
+
+    at: str
+    name: str
+    definition: Mapping[str, Any] = field(repr=False)
+    condition: Expression | None = None
+    input: Shaping = AS_IT_IS
+    output: Shaping = AS_IT_IS
+    export: Shaping = AS_IT_IS
+    timeout: Duration | None = None
+    then: str = "continue"
+    extensions: tuple[Extension, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Return the word that makes it this kind of task."""
+        return type(self).__name__.lower()
+
+
+TaskList = tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """Tasks that run before and after another task, when a condition holds."""
+
+    name: str
+    when: Expression | None
+    before: TaskList
+    after: TaskList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Do(Task):
+    """Tasks one after another."""
+
+    tasks: TaskList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class For(Task):
+    """Tasks once for each item of an array."""
+
+    items: Expression
+    each: str
+    index: str
+    condition_to_go_on: Expression | None
+    tasks: TaskList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One way out of a switch; without a condition it is the default."""
+
+    name: str
+    when: Expression | None
+    then: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch(Task):
+    """The first case that holds says where to go on; a default is tried last."""
+
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Set(Task):
+    """Data, instead of what came in."""
+
+    value: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raise(Task):
+    """An error, on purpose: an object with the fields of RFC 7807."""
+
+    error: Template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """When and how often to try again."""
+
+    when: Expression | None = None
+    except_when: Expression | None = None
+    delay: Duration = Duration(0)
+    backoff: Backoff = "constant"
+    count: int | None = None
+    attempt_limit: Duration | None = None
+    limit: Duration | None = None
+    jitter: tuple[Duration, Duration] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catch:
+    """Which errors a try handles, and how."""
+
+    filter: Mapping[str, Any]
+    name: str
+    when: Expression | None
+    except_when: Expression | None
+    retry: Retry | None
+    tasks: TaskList
+    then: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try(Task):
+    """Tasks whose errors are handled."""
+
+    tasks: TaskList
+    catch: Catch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait(Task):
+    """A pause."""
+
+    duration: Duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork(Task):
+    """Tasks side by side: all of them, or a race."""
+
+    branches: TaskList
+    compete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Task):
+    """Something outside, called with arguments. `function` is a name in the task catalogue."""
+
+    function: str
+    arguments: Template
+    secrets: tuple[str, ...]
+    policy: Template | None = None
+    """As whom it calls, by itself, when the arguments want to know."""
+    scheme: str = ""
+    """How it shows who calls: the first word of an Authorization header; "": it does not."""
+
+    @property
+    def late(self) -> bool:
+        """Return whether its arguments can only be made where it is called."""
+        return bool(self.secrets) or self.policy is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emit(Call):
+    """An event, published. `function` is "emit"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(Call):
+    """A process of its own: a command, a script, a container. `awaited`: its end is waited for."""
+
+    awaited: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """A value that events must agree in: with each other, or with what is expected."""
+
+    name: str
+    value: Expression
+    expected: Template | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """What one attribute of an event must be: a value, or an expression that is true of it.
+
+    `pattern`: a text that is not equal may still match, as a regular expression.
+    """
+
+    name: str
+    value: Template
+    pattern: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """Which events are wanted."""
+
+    attributes: tuple[Attribute, ...]
+    correlations: tuple[Correlation, ...] = ()
+    event_type: str = ""
+    """The one type that can pass; "" is any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which events, and how many: one of any, one for each, or until something holds."""
+
+    filters: tuple[EventFilter, ...]
+    """Without any, every event is wanted."""
+    each: bool = False
+    """One event for each of the filters; otherwise one that passes any of them."""
+    until: Expression | Wanted | None = None
+    """Not one, but all that come until a condition holds, or until other events came."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreach:
+    """What is done with each event before the next one is looked at."""
+
+    item: str
+    index: str
+    tasks: TaskList
+    output: Shaping
+    export: Shaping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consume(Call):
+    """Messages, taken until there are enough: one call after another, each for some of them."""
+
+    filter: Expression | None
+    amount: Template | None
+    lasting: Duration | None
+    go_on: Expression | None
+    until: Expression | None
+    foreach: Foreach | None
+
+    @property
+    def kind(self) -> str:
+        """Return the word that makes it this kind of task."""
+        return "call"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listen(Task):
+    """A wait for events."""
+
+    wanted: Wanted
+    read: Literal["data", "envelope", "raw"]
+    foreach: Foreach | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function(Task):
+    """A function of the document, called: one task, with the arguments as its input."""
+
+    arguments: Template | None
+    tasks: TaskList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root(Do):
+    """The workflow itself, as what holds its first tasks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """A whole document."""
+
+    namespace: str
+    name: str
+    version: str
+    title: str
+    root: Root
+    tasks: Mapping[str, Task]
+    """Every task by its pointer; the workflow itself by the empty one."""
+    beside: Mapping[str, Mapping[str, str]] = field(repr=False)
+    """For each task: the pointers of the tasks of its own list, by name."""
+    following: Mapping[str, str] = field(repr=False)
+    """The pointer of the next task of the same list; the last of a list has none."""
+    value: Mapping[str, Any] = field(repr=False)
+    schedule: Settings | None = None
+    """What starts runs of it by itself."""
+    source: bytes = field(default=b"", repr=False)
+    """The document as JSON: what is hashed, stored and sent."""
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def listens(self) -> bool:
+        """Return whether any of its tasks waits for events."""
+        return any(isinstance(task, Listen) for task in self.tasks.values())
+
+    @property
+    def id(self) -> str:
+        """Return the workflow's id: its namespace and its name."""
+        return f"{self.namespace}_{self.name}"
+
+
+def lists_of(task: Task) -> tuple[TaskList, ...]:
+    """Return the lists of tasks inside a task that run one after another: its own come first."""
+    added = tuple(tasks for one in task.extensions for tasks in (one.before, one.after) if tasks)
+    return (*_own_lists(task), *added)
+
+
+def _own_lists(task: Task) -> tuple[TaskList, ...]:
+    match task:
+        case Do(tasks=tasks) | For(tasks=tasks) | Function(tasks=tasks):
+            return (tasks,)
+        case Try(tasks=tasks, catch=catch):
+            return (tasks, catch.tasks)
+        case Listen(foreach=Foreach(tasks=tasks)) | Consume(foreach=Foreach(tasks=tasks)):
+            return (tasks,)
+        case _:
+            return ()
+
+
+def body_of(task: Task) -> TaskList:
+    """Return the tasks directly inside a task, in the order of the document."""
+    branches = task.branches if isinstance(task, Fork) else ()
+    return branches + tuple(inner for tasks in lists_of(task) for inner in tasks)

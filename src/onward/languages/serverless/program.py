@@ -1,0 +1,356 @@
+"""A workflow of the Serverless Workflow DSL as a Program: walk the tree, stop where one must.
+
+A token carries a path's whole state. Handling it walks on, through control flow, up to and
+including one activity; settling that activity walks on to the next stop. So a chain of ten `set`
+tasks and a call is one message.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+import msgspec
+from msgspec import Raw
+
+from onward.kernel import flow
+from onward.kernel.context import Context, Payload
+from onward.kernel.effects import Judgement, Publish, Report, SetTimer, Slot, Store
+from onward.kernel.flow import Place, place_of
+from onward.kernel.ids import derive, fingerprint
+from onward.kernel.json import decode, encode
+from onward.kernel.messages import Token
+from onward.kernel.outcome import Arrived, Awaits, Failed, Outcome, Succeeded
+from onward.kernel.program import Activity
+from onward.kernel.waiting import address_of
+from onward.languages.serverless import events, scopes
+from onward.languages.serverless.faults import (
+    Fault,
+    FaultError,
+    fault_of,
+    timed_out,
+    to_error,
+)
+from onward.languages.serverless.making import Maker
+from onward.languages.serverless.model import Call, Consume, Fork, Workflow
+from onward.languages.serverless.model import Run as RunTask
+from onward.languages.serverless.picture import picture_of
+from onward.languages.serverless.sight import Run
+from onward.languages.serverless.state import Action, Keeper, Kind, begin
+from onward.languages.serverless.stops import (
+    Act,
+    Attempt,
+    Await,
+    Done,
+    Escape,
+    Faulted,
+    Go,
+    Hear,
+    Limit,
+    Sleep,
+    Spread,
+    Stop,
+    Subscribe,
+)
+from onward.languages.serverless.walk import ATTEMPTED, LIMITED, Walk
+from onward.ports.node import Catalogue
+
+REMEMBERED = 1024
+"""How many walks are kept from their step to their settling; a forgotten one is walked again."""
+OUTPUT = "output"
+"""The name under which a run's output is found in its final context."""
+
+
+class _Stopped(msgspec.Struct, frozen=True):
+    """A walk that has stopped, and what it stopped for; nothing when it leaves its scope."""
+
+    walk: Walk
+    keeper: Keeper
+    stop: Stop | None
+    node: Any = None
+
+
+class ServerlessProgram:
+    """A compiled workflow."""
+
+    def __init__(self, workflow: Workflow, catalogue: Catalogue) -> None:
+        self.workflow = workflow
+        self.workflow_id = workflow.id
+        self.ref = fingerprint(workflow.source)
+        self.document = picture_of(workflow)
+        """The workflow as a graph: for people to look at."""
+        self._maker = Maker(workflow, catalogue)
+        self._walks: OrderedDict[tuple[str, str], _Stopped] = OrderedDict()
+
+    # -- before an activity --------------------------------------------------------------------
+
+    def start(
+        self, execution_id: str, given: Raw, *, now_ms: int
+    ) -> tuple[list[Token], list[Payload]]:
+        """Return the one token a run begins with."""
+        context, payload = begin(given)
+        first = self.workflow.root.tasks[0].at
+        origin = derive(execution_id, "start")
+        token = Token(
+            workflow_id=self.workflow_id,
+            execution_id=execution_id,
+            current_node=first,
+            accumulated_context=context.inline,
+            context_refs=context.refs,
+            definition_ref=self.ref,
+            token_id=derive(origin, first),
+            parent=origin,
+            outcome="start",
+            started_at=now_ms,
+            sent_at=now_ms,
+        )
+        return [token], [payload] if payload else []
+
+    def knows(self, token: Token) -> bool:
+        """Return whether the token's task, and every scope on its lineage, is in the workflow."""
+        tasks = self.workflow.tasks
+        return token.current_node in tasks and all(
+            frame.split_node_id.removesuffix(LIMITED).removesuffix(ATTEMPTED) in tasks
+            for frame in token.lineage_stack
+        )
+
+    def needs(self, token: Token) -> None:
+        """Return that everything a token carries is read: it is the state and nothing else."""
+        return
+
+    def input_of(self, token: Token) -> str:
+        """Return the entry that is the run's input, while it has not begun."""
+        return "input"
+
+    def type_of(self, token: Token) -> str:
+        """Return the kind of the token's task."""
+        task = self.workflow.tasks.get(token.current_node)
+        return "" if task is None else task.kind
+
+    def outside(self, token: Token) -> bool:
+        """Return whether the token's task is an activity."""
+        return isinstance(self.workflow.tasks.get(token.current_node), Call)
+
+    def step(self, token: Token, view: Mapping[str, Any]) -> Activity | Outcome:
+        """Walk to the next stop; return its activity, or that there is none."""
+        stopped = self._walked(token, view)
+        self._walks[token.run, token.token_id] = stopped
+        while len(self._walks) > REMEMBERED:
+            self._walks.popitem(last=False)
+        if isinstance(stopped.stop, Act):
+            stop = stopped.stop
+            return Activity(stopped.node, None, stop.timeout_s, secrets=stop.task.secrets)
+        if isinstance(stopped.stop, Subscribe):
+            return Activity(stopped.node, None, None)
+        return Arrived()
+
+    def _walked(self, token: Token, view: Mapping[str, Any]) -> _Stopped:
+        keeper = Keeper(token.context, view)
+        state = keeper.read()
+        run = Run(self.workflow, token.execution_id, token.started_at, token.sent_at)
+        scope = token.lineage_stack[-1].split_node_id if token.lineage_stack else ""
+        walk = Walk(run, state, scope)
+        if state.escaping:
+            return _Stopped(walk, keeper, None)
+        stop = walk.go()
+        while isinstance(stop, Act):
+            try:
+                return _Stopped(walk, keeper, stop, self._maker.node(stop, run))
+            except FaultError as error:
+                stop = walk.go(Action("raise", error.fault.value()))
+        node = None
+        if isinstance(stop, Subscribe):
+            node = self._maker.subscribing(token)
+        return _Stopped(walk, keeper, stop, node)
+
+    # -- after it ------------------------------------------------------------------------------
+
+    def settle(
+        self, token: Token, outcome: Outcome, *, now_ms: int, dice: float
+    ) -> Judgement[None]:
+        """Walk on from what an activity came to, and yield what the stop asks for."""
+        stopped = self._walks.pop((token.run, token.token_id), None)
+        if stopped is None:
+            keeper, _ = yield from scopes.opened(token)
+            stopped = self._walked(token, keeper.view)
+        place = place_of(token, now_ms)
+        stop = stopped.stop
+        if stop is None:
+            yield from scopes.escape(place, stopped.walk.state)
+            return
+        if isinstance(stop, Act):
+            stop = self._acted(stopped.walk, stop, outcome, now_ms)
+        elif isinstance(stop, Subscribe):
+            stop = self._subscribed(stopped.walk, stop, outcome)
+        yield from self._report(place, stopped.walk)
+        yield from self._follow(place, stopped, stop, dice)
+
+    def _acted(self, walk: Walk, stop: Act, outcome: Outcome, now_ms: int) -> Stop:
+        walk.acted = True
+        walk.run.now_ms = now_ms
+        match outcome:
+            case Succeeded(output):
+                value = decode(output) if isinstance(output, Raw) else output
+                if isinstance(stop.task, RunTask) and not stop.task.awaited:
+                    value = walk.state.frames[-1].given
+                kind: Kind = "taken" if isinstance(stop.task, Consume) else "complete"
+                return walk.go(Action(kind, value))
+            case Failed(error):
+                return walk.go(Action("raise", fault_of(error, stop.task.at).value()))
+            case Awaits(name=name, key=key):
+                return Go(Action("await", address_of(name, key), stop.task.at))
+            case _:
+                raise TypeError(f"an activity came to {type(outcome).__name__}")
+
+    def _subscribed(self, walk: Walk, stop: Subscribe, outcome: Outcome) -> Stop:
+        if not isinstance(outcome, Failed):
+            return stop.then
+        return walk.go(Action("raise", fault_of(outcome.error, "").value()))
+
+    def _report(self, place: Place, walk: Walk) -> Judgement[None]:
+        for at, visit in walk.visits.items():
+            failed = visit.fault is not None
+            yield Report(
+                token=place.token,
+                node=at,
+                status="failed" if failed else "success",
+                lineage=place.lineage,
+                output=None if failed else encode(visit.output),
+                error=to_error(visit.fault) if visit.fault is not None else None,
+                details={"visits": visit.times} if visit.times > 1 else None,
+                metadata={"correlation_keys": visit.keys} if visit.keys else None,
+            )
+
+    def _follow(self, place: Place, stopped: _Stopped, stop: Stop, dice: float) -> Judgement[None]:
+        state, keeper, token = stopped.walk.state, stopped.keeper, place.token
+        match stop:
+            case Go(action, limit_ms):
+                state.action = action
+                if limit_ms is not None:
+                    timer = scopes.limit_timer(place, "", token.current_node, limit_ms)
+                    yield SetTimer(timer, token.started_at + limit_ms)
+                yield from scopes.go_on(keeper, state, place, token.current_node, "next")
+            case Sleep():
+                yield from self._sleep(place, stopped, stop, dice)
+            case Spread() | Limit() | Attempt():
+                if stop.task.at not in stopped.walk.visits:
+                    yield from scopes.tell(place, stop)
+                yield from scopes.open_scope(self.workflow, place, keeper, state, stop)
+            case Done():
+                yield from self._done(place, stopped, stop)
+            case Escape(action):
+                yield from self._escape(place, stopped, action)
+            case Faulted(fault):
+                yield from self._halt(place, fault, state.context)
+            case Hear(task):
+                told = task.at in stopped.walk.visits  # that is then the last word
+                yield from events.hear(place, keeper, state, task, told=told)
+            case Await(at, address):
+                yield from events.wait(place, keeper, state, at, address)
+            case Act() | Subscribe():
+                raise TypeError("a walk that has acted stops before the next activity")
+            case _:
+                assert_never(stop)
+
+    def _done(self, place: Place, stopped: _Stopped, stop: Done) -> Judgement[None]:
+        state = stopped.walk.state
+        if not place.lineage:
+            yield from self._complete(place, stop.output, state.context)
+            return
+        fork = self.workflow.tasks.get(place.lineage[-1].split_node_id)
+        if isinstance(fork, Fork) and fork.compete:
+            yield from self._escape(place, stopped, Action("complete", stop.output))
+        else:
+            left = scopes.left_behind(state, stop.output, stop.then)
+            yield from flow.leave(self, place, left)
+
+    def _escape(self, place: Place, stopped: _Stopped, action: Action) -> Judgement[None]:
+        """Leave the scope by a message of its own: handled twice, it does the same again."""
+        state = stopped.walk.state
+        state.frames, state.action, state.escaping = [], action, True
+        yield from scopes.go_on(stopped.keeper, state, place, place.token.current_node, "escape")
+
+    def _sleep(self, place: Place, stopped: _Stopped, stop: Sleep, dice: float) -> Judgement[None]:
+        state, token = stopped.walk.state, place.token
+        state.action = stop.action
+        due_ms = stopped.walk.run.now_ms + stop.delay_ms + round(stop.jitter_ms * dice)
+        context = yield from scopes.stored(stopped.keeper, state)
+        child = scopes.child(
+            msgspec.structs.replace(place, context=context),
+            stop.at,
+            "retry" if stop.fault else "woke",
+        )
+        child = msgspec.structs.replace(child, signal="resume", sent_at=max(due_ms, token.sent_at))
+        if stop.at not in stopped.walk.visits:  # what this token has told about it is the last word
+            yield Report(
+                token=token,
+                node=stop.at,
+                status="waiting",
+                lineage=place.lineage,
+                metadata={"resume_at": due_ms},
+                details={"retry": state.frames[-1].attempt} if stop.fault else None,
+            )
+        if stop.delay_ms or stop.jitter_ms:
+            yield SetTimer(child, due_ms)
+        else:
+            yield Publish(child)
+
+    def _complete(self, place: Place, output: Any, exported: Any) -> Judgement[None]:
+        context = Context()
+        for name, value in ((OUTPUT, output), ("context", exported)):
+            if name == OUTPUT or value is not None:
+                context, payload = context.add(f"${name}", encode(value))
+                if payload is not None:
+                    yield Store(payload)
+        place = msgspec.structs.replace(place, context=context)
+        yield from flow.leave(self, place, flow.leaf(OUTPUT, 0, place))
+
+    def _halt(self, place: Place, fault: Fault, exported: Any) -> Judgement[None]:
+        """End the run with an error; what it exported is kept, its inner state is nobody's."""
+        context = Context()
+        if exported is not None:
+            context, payload = context.add("$context", encode(exported))
+            if payload is not None:
+                yield Store(payload)
+        place = msgspec.structs.replace(place, context=context)
+        yield from flow.halt(self, place, fault.instance, to_error(fault), "halted")
+
+    # -- signals and second deliveries ---------------------------------------------------------
+
+    def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
+        """Yield what follows from a time limit that is over: of a scope, or of the whole run."""
+        if token.signal == "awaited":
+            yield from events.woken(token, now_ms)
+            return
+        if token.from_edge:
+            yield from scopes.overdue(token, now_ms)
+            return
+        fault = timed_out("/", token.span[0])
+        yield from flow.halt(self, place_of(token, now_ms), "", to_error(fault), "failed")
+
+    def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
+        """Yield again what followed when this token closed the scope at `depth`."""
+        yield from flow.finish(self, place_of(token, now_ms), depth)
+
+    # -- what only this language can say about its scopes --------------------------------------
+
+    def item_value(self, origin: str, left: dict[str, bytes]) -> bytes:
+        """Return what the one path of a scope left behind."""
+        return next(value for value in left.values() if value)
+
+    def item_error(self, origin: str, error: bytes) -> bytes:
+        """Return the value of a scope that was aborted, which only a foreign message can do."""
+        return error
+
+    def filled(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+        """Yield nothing: a scope that is complete is told by what follows it."""
+        yield from ()
+
+    def joined(self, origin: Token, values: list[bytes], place: Place) -> Judgement[None]:
+        """Yield what follows a scope whose paths are all complete."""
+        yield from scopes.join(origin, values, place)
+
+    def overspent(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+        """Yield nothing: scopes have no budget of failures."""
+        yield from ()

@@ -1,0 +1,172 @@
+"""`call: openapi` of the Serverless Workflow DSL: an operation, by its name in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from onward.kernel.outcome import Failed, NodeError, Succeeded
+from onward.nodes.authentication import Authentication
+from onward.nodes.call_answer import Output, outcome
+from onward.nodes.calling import DAY_S, send, with_marks
+from onward.nodes.http_body import encode_body, text_of
+from onward.nodes.http_headers import request_headers
+from onward.nodes.http_url import check_url, public_url
+from onward.nodes.multipart import encode_parts
+from onward.nodes.openapi_document import (
+    Operation,
+    Parameter,
+    fill_server,
+    find_operation,
+    refused,
+)
+from onward.nodes.refused import Refused
+from onward.nodes.resources import Endpoint, fetch_value
+from onward.ports.node import Tools
+from onward.ports.outside import HttpRequest, OutsideError
+
+_SEPARATORS = {"ssv": " ", "spaceDelimited": " ", "tsv": "\t", "pipes": "|", "pipeDelimited": "|"}
+_FORM = "application/x-www-form-urlencoded"
+_MULTIPART = "multipart/form-data"
+
+
+class CallOpenapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Call an operation that an OpenAPI document (3.x or Swagger 2.0) describes.
+
+    `parameters` are put where the document says. `body` is the request's body, unless a
+    parameter has that name; or what no parameter is called makes the body, field by field.
+    """
+
+    document: Endpoint
+    operationId: str  # noqa: N815  (the language's own name)
+    parameters: dict[str, Any] | None = None
+    authentication: Authentication | None = None
+    output: Output | None = None
+    redirect: bool | None = None
+
+    async def run(self, tools: Tools) -> Succeeded | Failed:
+        """Find the operation, and send its request once."""
+        where = f"operation {self.operationId[:100]!r}"
+        try:
+            value = await fetch_value(tools, self.document)
+            operation = find_operation(value, self.operationId, self.document.uri)
+            request = self._request(operation, tools)
+            where = f"{request.method} {public_url(request.url)}"
+            answer = await send(tools, request, self.authentication)
+        except Refused as verdict:
+            return Failed(NodeError(str(verdict), verdict.code))
+        except OutsideError as error:
+            return Failed(NodeError(f"{where}: {error}", error.code))
+        return outcome(request, answer, self.output, self.redirect)
+
+    def _request(self, operation: Operation, tools: Tools) -> HttpRequest:
+        left = dict(self.parameters or {})
+        path, query, headers, form, cookies = operation.path, [], {}, {}, []
+        body: Any = None
+        for one in operation.parameters:
+            value = left.pop(one.name, None)
+            if value is None:
+                if one.required:
+                    raise refused(f"the {one.place} parameter {one.name!r} is not given")
+                continue
+            match one.place:
+                case "path":
+                    written = quote(_joined(value, one), safe=",")
+                    path = path.replace("{" + one.name + "}", written)
+                case "query":
+                    query += _pairs(value, one)
+                case "header":
+                    headers[one.name] = _joined(value, one)
+                case "cookie":
+                    cookies.append(f"{one.name}={quote(_joined(value, one), safe=',')}")
+                case "body":
+                    body = value
+                case "formData":
+                    form[one.name] = value
+                case _:
+                    raise refused(f"parameter {one.name!r} is in {one.place!r}, which is nowhere")
+        url = fill_server(operation, left).rstrip("/") + path
+        body = form or _body(operation, body, left)
+        if operation.accepts:
+            headers.setdefault("accept", operation.accepts)
+        if cookies:
+            headers["cookie"] = "; ".join(cookies)
+        check_url(url)
+        ready = with_marks(request_headers(headers), operation.method, tools)
+        data = _encoded(body, operation.content_types, ready)
+        return HttpRequest(
+            method=operation.method,
+            url=url,
+            query=query,
+            headers=ready,
+            body=data,
+            timeout_s=DAY_S,
+            follow_redirects=bool(self.redirect),
+        )
+
+
+def _body(operation: Operation, body: Any, left: dict[str, Any]) -> Any:
+    """Return the body: what was named so, or all that is left. Raises Refused for what has none."""
+    if body is None and operation.content_types and "body" in left:
+        body = left.pop("body")
+    elif body is None and operation.content_types and left:
+        body, left = left, {}
+    if left:
+        known = ", ".join(one.name for one in operation.parameters) or "none"
+        raise refused(f"the operation has no parameter {next(iter(left))!r}: it has {known}")
+    if body is None and operation.body_required:
+        raise refused("the operation needs a body: give it as the parameter `body`")
+    return body
+
+
+def _encoded(body: Any, types: tuple[str, ...], headers: dict[str, str]) -> bytes | None:
+    if body is None:
+        return None
+    kind = headers.get("content-type") or _preferred(types, body)
+    if kind == _MULTIPART:
+        data, kind = encode_parts(body)
+        headers["content-type"] = kind
+        return data
+    headers["content-type"] = kind
+    if kind.partition(";")[0].endswith("json") and isinstance(body, str):
+        return msgspec.json.encode(body)
+    return encode_body(body, kind)[0]
+
+
+def _preferred(types: tuple[str, ...], body: Any) -> str:
+    """Return the content type that suits the body: JSON, if it is offered."""
+    json = [one for one in types if one.partition(";")[0].endswith("json") or one == "*/*"]
+    if json:
+        return "application/json" if "*" in json[0] else json[0]
+    forms = [one for one in types if one in (_FORM, _MULTIPART)]
+    if forms and isinstance(body, Mapping):
+        return forms[0]
+    if types and isinstance(body, str):
+        return types[0]
+    raise refused(f"a body of the type {', '.join(types)[:200]} cannot be made from this value")
+
+
+def _joined(value: Any, one: Parameter) -> str:
+    """Return a value as one text: items and fields with commas between them."""
+    separator = _SEPARATORS.get(one.style, ",")
+    if isinstance(value, list):
+        return separator.join(text_of(item) for item in value)
+    if isinstance(value, Mapping):
+        if one.explode:
+            return separator.join(f"{key}={text_of(item)}" for key, item in value.items())
+        return separator.join(part for key, item in value.items() for part in (key, text_of(item)))
+    return text_of(value)
+
+
+def _pairs(value: Any, one: Parameter) -> list[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        if one.style == "deepObject":
+            return [(f"{one.name}[{key}]", text_of(item)) for key, item in value.items()]
+        if one.explode:
+            return [(key, text_of(item)) for key, item in value.items()]
+    if isinstance(value, list) and one.explode:
+        return [(one.name, text_of(item)) for item in value]
+    return [(one.name, _joined(value, one))]
