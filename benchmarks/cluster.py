@@ -28,8 +28,8 @@ import redis
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from onward.bootstrap import compile_source  # noqa: E402
-from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster  # noqa: E402
+from onward.bootstrap.cluster import Cluster, ClusterSettings, open_cluster  # noqa: E402
+from onward.bootstrap.languages import compile_source  # noqa: E402
 from onward.languages.graph.document import parse_definition  # noqa: E402
 from services.postgres import UNPRIVILEGED, _folders  # noqa: E402
 from services.process import Kept, free_port, keep, listening, program, room  # noqa: E402

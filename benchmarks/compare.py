@@ -43,8 +43,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from onward.bootstrap import compile_source  # noqa: E402
-from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster  # noqa: E402
+from onward.bootstrap.cluster import Cluster, ClusterSettings, open_cluster  # noqa: E402
+from onward.bootstrap.languages import compile_source  # noqa: E402
 from onward.languages.graph.program import GraphProgram  # noqa: E402
 from services.postgres import new_database as new_postgres  # noqa: E402
 from services.postgres import start_postgres  # noqa: E402

@@ -29,7 +29,7 @@ from typing import Any
 
 from workloads import CATALOGUE, Kind, fan, run_once
 
-from onward.bootstrap import Settings, open_engine
+from onward.bootstrap.embedded import EmbeddedSettings, open_engine
 
 SIZES = (1_000, 10_000, 100_000)
 FIXED_BYTES = 100
@@ -52,7 +52,7 @@ async def measure(kind: Kind, series: str, count: int) -> dict[str, Any]:
     program = fan(BODIES[kind])
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as place:
         async with open_engine(
-            Settings(database=Path(place) / "onward.db"), catalogue=CATALOGUE
+            EmbeddedSettings(database=Path(place) / "onward.db"), catalogue=CATALOGUE
         ) as engine:
             memory, written, began = _peak_bytes(), _written_bytes(), time.perf_counter()
             context = await run_once(engine, program, given)

@@ -16,14 +16,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from onward.adapters.embedded.journal import SqliteJournal
-from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.store import open_store
+from onward.adapters.sqlite.journal import SqliteJournal
+from onward.kernel.history import node_run_of
 from onward.kernel.lineage import Frame
 from onward.kernel.messages import NodeStatusMessage
-from onward.kernel.moment import to_iso
-from onward.ports.events import Drafts, numbered
-from onward.ports.journal import Batch, Definition, Execution
-from onward.ports.ledger import node_run_of
+from onward.kernel.records import Definition, RunRecord
+from onward.kernel.run_events import Drafts, numbered
+from onward.kernel.timestamps import to_iso
+from onward.ports.storage.journal import JournalCommit
 
 RUN = "run_history"
 NOW_MS = 1_790_000_000_000
@@ -55,18 +56,20 @@ def batches(many: int, size: int) -> list[list[NodeStatusMessage]]:
 def sqlite(folder: Path, many: int, size: int) -> float:
     """Return the seconds that the journal takes."""
     journal = SqliteJournal(folder / "history.db")
-    execution = Execution(
+    execution = RunRecord(
         execution_id=RUN,
         workflow_id="history",
         definition_ref="ref",
         status="running",
         started_ms=NOW_MS,
     )
-    journal.commit(Batch(definitions=[Definition("ref", "history", b"{}")], started=[execution]))
+    journal.commit(
+        JournalCommit(definitions=[Definition("ref", "history", b"{}")], started=[execution])
+    )
     last, prepared = 0, batches(many, size)
     began = time.perf_counter()
     for some in prepared:
-        drafts, batch = Drafts(), Batch()
+        drafts, batch = Drafts(), JournalCommit()
         for status in some:
             drafts.see(status)
             run = node_run_of(status, NOW_MS)

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from cluster import bench, free_port, say
 
 from onward import AsyncEngine
-from onward.kernel.moment import from_iso
+from onward.kernel.timestamps import from_iso
 
 WAIT_S = 6
 """Long enough for all streams to be open before the items begin."""

@@ -15,9 +15,9 @@ import msgspec
 from cluster import Bench, say
 
 from onward.adapters.redis.keys import Keys
-from onward.adapters.redis.scripting import script
+from onward.adapters.redis.script_caller import script
 from onward.adapters.redis.timers import CHANNEL, KEYS, RedisTimers, timer_name
-from onward.bootstrap import now_ms
+from onward.bootstrap.host import now_ms
 from onward.kernel.messages import Token, encode_message
 from onward.runtime.queues import EXECUTION
 

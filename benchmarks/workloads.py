@@ -25,12 +25,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from onward.adapters.embedded.journal import SqliteJournal
-from onward.bootstrap import Settings, builtin, compile_source, open_engine
+from onward.adapters.sqlite.journal import SqliteJournal
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.languages import compile_source
 from onward.kernel.outcome import Succeeded
 from onward.languages.graph.program import GraphProgram
-from onward.ports.node import Catalogue, Tools
-from onward.runtime.engine import Engine
+from onward.ports.nodes.node import Catalogue, Tools
+from onward.runtime.embedded.engine import EmbeddedEngine
 
 Kind = Literal["control", "activity"]
 
@@ -103,15 +105,15 @@ def _compiled(document: dict[str, Any]) -> GraphProgram:
 
 
 @asynccontextmanager
-async def fresh_engine(folder: Path | None = None) -> AsyncIterator[Engine]:
+async def fresh_engine(folder: Path | None = None) -> AsyncIterator[EmbeddedEngine]:
     """Open an engine with everything at its default, on a new file."""
     with tempfile.TemporaryDirectory(prefix="onward-bench-", dir=folder) as place:
-        settings = Settings(database=Path(place) / "onward.db")
+        settings = EmbeddedSettings(database=Path(place) / "onward.db")
         async with open_engine(settings, catalogue=CATALOGUE) as engine:
             yield engine
 
 
-async def run_once(engine: Engine, program: GraphProgram, given: Any) -> dict[str, Any]:
+async def run_once(engine: EmbeddedEngine, program: GraphProgram, given: Any) -> dict[str, Any]:
     """Run a workflow to its end and return its final context."""
     run = await engine.start(program, program.document.source, given)
     ended = await engine.wait(run)

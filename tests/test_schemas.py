@@ -10,15 +10,10 @@ import pytest
 from msgspec import Raw
 
 from kernel.builders import item, token
-from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import MessageError
 from onward.kernel.context import Ref
-from onward.kernel.messages import (
-    NodeExecutionMessage,
-    decode_token,
-    encode_message,
-    schemas,
-)
+from onward.kernel.messages import NodeExecutionMessage, decode_token, encode_message, schemas
 from support.documents import TRIGGER, node, transform, workflow
 from support.harness import Lab
 

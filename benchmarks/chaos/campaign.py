@@ -28,7 +28,7 @@ from benchmarks.chaos.report import Report
 from benchmarks.chaos.standin import StandIn
 from benchmarks.chaos.workflows import workflows
 
-from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
+from onward.bootstrap.cluster import Cluster, ClusterSettings, open_cluster
 from onward.errors import OnwardError
 
 HEARTBEAT_S = 4

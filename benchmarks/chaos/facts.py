@@ -15,9 +15,9 @@ from benchmarks.chaos.peace import Expected, visits_of
 from benchmarks.chaos.standin import StandIn
 
 from onward.adapters.rabbitmq.topology import QUARANTINE, Topology
-from onward.bootstrap.distributed import Cluster
+from onward.bootstrap.cluster import Cluster
 from onward.kernel.messages import decode_completion
-from onward.ports.journal import Execution
+from onward.kernel.records import RunRecord
 
 MOST_RUNS = 100_000
 READERS = 8
@@ -98,7 +98,7 @@ class Witness:
 
         return list(await asyncio.gather(*map(one, self._load.runs)))
 
-    async def _seen(self, run: str, execution: Execution | None, *, held: bool, cause: str) -> Seen:
+    async def _seen(self, run: str, execution: RunRecord | None, *, held: bool, cause: str) -> Seen:
         started = self._load.runs[run]
         peace = self._expected[started.workflow, started.n]
         context: Any = None

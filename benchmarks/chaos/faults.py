@@ -15,10 +15,10 @@ from benchmarks.chaos.proxy import Proxy
 from benchmarks.chaos.servers import Server
 
 from onward.adapters.host.clock import HostChance
-from onward.bootstrap.distributed import Cluster
+from onward.bootstrap.cluster import Cluster
 from onward.errors import OnwardError
 from onward.kernel.messages import decode_token, encode_message
-from onward.ports.bus import Delivery
+from onward.ports.cluster.bus import Delivery
 
 TAKEN_AT_ONCE = 5
 TAKING_S = 1.0

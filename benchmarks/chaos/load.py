@@ -13,7 +13,7 @@ from benchmarks.chaos.peace import INPUTS
 from benchmarks.chaos.plan import Fault, Plan
 from benchmarks.chaos.workflows import Workflow
 
-from onward.bootstrap.distributed import Cluster
+from onward.bootstrap.cluster import Cluster
 from onward.errors import OnwardError
 
 TICK_S = 0.25

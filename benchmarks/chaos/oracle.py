@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from onward.simulation.checking import plain
+from onward.simulation.checkers import plain
 
 Promise = Literal["lost", "doubled", "stuck", "wrong", "left behind", "slow", "died", "unfinished"]
 PROMISES: tuple[Promise, ...] = (

@@ -12,9 +12,9 @@ from benchmarks.chaos.oracle import Peace, Visit, comparable
 from benchmarks.chaos.standin import StandIn
 from benchmarks.chaos.workflows import Workflow
 
-from onward.bootstrap import Settings, open_engine
+from onward.bootstrap.embedded import EmbeddedSettings, open_engine
 from onward.kernel.lineage import describe
-from onward.ports.journal import NodeRun
+from onward.kernel.records import VisitRecord
 
 INPUTS = range(4)
 """The values of `n` that runs are started with."""
@@ -24,7 +24,7 @@ Expected = dict[tuple[str, int], Peace]
 
 async def in_peace(load: Sequence[Workflow], standin: StandIn, folder: Path) -> Expected:
     """Return the undisturbed result of each workflow for each input."""
-    async with open_engine(Settings(database=folder / "peace.db")) as engine:
+    async with open_engine(EmbeddedSettings(database=folder / "peace.db")) as engine:
 
         async def one(workflow: Workflow, n: int) -> tuple[tuple[str, int], Peace]:
             program = workflow.program
@@ -42,6 +42,6 @@ async def in_peace(load: Sequence[Workflow], standin: StandIn, folder: Path) -> 
         return dict(await asyncio.gather(*(one(w, n) for w in load for n in INPUTS)))
 
 
-def visits_of(history: Iterable[NodeRun]) -> Counter[Visit]:
+def visits_of(history: Iterable[VisitRecord]) -> Counter[Visit]:
     """Return how often each node came to what, for each item."""
     return Counter((one.node_id, describe(one.lineage), one.status) for one in history)

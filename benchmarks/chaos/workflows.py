@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onward.bootstrap import builtin
+from onward.bootstrap.catalogue import builtin
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
 

@@ -32,7 +32,7 @@ _ERRORS = ("DefinitionError", "InputError", "StorageError", "OnwardError")
 def __getattr__(name: str) -> Any:
     """Load what is exported, by name."""
     where = {
-        **dict.fromkeys(_CLIENT, "onward.api.client"),
+        **dict.fromkeys(_CLIENT, "onward.client"),
         **dict.fromkeys(_ERRORS, "onward.errors"),
     }
     if name not in where:

@@ -30,7 +30,7 @@ class OnwardError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class DocumentProblem:
     """One thing wrong with a document, with its place and its remedy."""
 
     code: str
@@ -53,7 +53,7 @@ class Problem:
 class DefinitionError(OnwardError):
     """A document cannot be run; `problems` holds every reason at once."""
 
-    def __init__(self, problems: Sequence[Problem], file: str = "") -> None:
+    def __init__(self, problems: Sequence[DocumentProblem], file: str = "") -> None:
         self.problems = tuple(problems)
         self.file = file
         super().__init__("\n".join(problem.describe(file) for problem in self.problems))
@@ -98,3 +98,26 @@ class UnavailableError(OnwardError):
 
 class StorageUnavailableError(StorageError, UnavailableError):
     """The store cannot be reached or used now."""
+
+
+# -- Why something that was asked for is not done, though it was asked for correctly.
+
+
+class NotThereError(OnwardError):
+    """What was named does not exist."""
+
+
+class StateConflictError(OnwardError):
+    """It cannot be done in the state things are in; `code` says which rule stands against it."""
+
+    def __init__(self, message: str, code: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class StaleError(OnwardError):
+    """It was changed meanwhile: look again and decide again."""
+
+
+class UnsupportedError(OnwardError):
+    """This way of running onward has no such thing."""

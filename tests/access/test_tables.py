@@ -5,19 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from onward.adapters.access.accounts import TableAccounts
-from onward.adapters.access.audit import TableAuditLog
-from onward.adapters.access.credentials import TableCredentials
-from onward.adapters.embedded.journal import SqliteJournal
-from onward.adapters.embedded.tables import SqliteTables
-from onward.adapters.embedded.threaded import Threaded
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.postgres.opening import open_store
-from onward.adapters.postgres.tables import PostgresTables
+from onward.adapters.postgres.connection import PostgresDatabase
+from onward.adapters.postgres.store import open_store
+from onward.adapters.sql.accounts import TableAccounts
+from onward.adapters.sql.audit import TableAuditLog
+from onward.adapters.sql.credentials import TableCredentials
+from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import CredentialError, StorageError
-from onward.ports.access import ApiToken, Login, User
-from onward.ports.audit import AuditEntry
-from onward.ports.credentials import Credential
+from onward.ports.security.accounts import ApiToken, Login, User
+from onward.ports.security.audit import AuditEntry
+from onward.ports.security.credentials import Credential
 
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 ADA = User(name="ada", role="admin", password="h", enabled=True, created_ms=1, changed_ms=1)
@@ -35,11 +34,11 @@ def place(request, tmp_path):
 async def tables(place):
     if isinstance(place, Path):
         SqliteJournal(place).close()
-        with closing(Threaded(place)) as file:
-            yield SqliteTables(file)
+        with closing(SqliteConnection(place)) as file:
+            yield SqliteDatabase(file)
     else:
         store = await open_store(place)
-        yield PostgresTables(store.pool, store.place)
+        yield PostgresDatabase(store.pool, store.place)
         await store.close()
 
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from api.service import serving
-from onward.api.access import Access
-from onward.runtime.access import Administration
+from onward.api.http.identity import Access
+from onward.runtime.security.accounts import AccountAdministration
 
 OPERATOR = "the-token-of-the-operator"
 PASSWORD = "correct horse battery"
@@ -32,7 +32,7 @@ class Guarded:
 
 def administration_of(backend):
     at = backend.access
-    return Administration(at.accounts, at.passwords, backend.clock, backend.chance)
+    return AccountAdministration(at.accounts, at.passwords, backend.clock, backend.chance)
 
 
 @asynccontextmanager

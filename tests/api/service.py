@@ -11,13 +11,13 @@ from typing import Any
 import httpx2
 
 from api.exercised import noting
-from onward.api.access import Access
 from onward.api.app import make_app
-from onward.api.serving import Listener
-from onward.bootstrap import Settings
-from onward.bootstrap.dev import open_embedded_backend
-from onward.bootstrap.distributed import ClusterSettings, open_cluster
-from onward.bootstrap.master import guard_runs, open_cluster_backend
+from onward.api.http.identity import Access
+from onward.api.server import Listener
+from onward.bootstrap.cluster import ClusterSettings, open_cluster
+from onward.bootstrap.cluster_backend import guard_runs, open_cluster_backend
+from onward.bootstrap.embedded import EmbeddedSettings
+from onward.bootstrap.embedded_backend import open_embedded_backend
 from onward.runtime.backend import Backend
 
 PATIENCE_S = 120
@@ -94,7 +94,7 @@ async def serving(
 @asynccontextmanager
 async def embedded(folder: Any, **more: Any) -> AsyncIterator[Backend]:
     """Open an embedded backend in a folder."""
-    async with open_embedded_backend(Settings(folder / "onward.db", **more)) as backend:
+    async with open_embedded_backend(EmbeddedSettings(folder / "onward.db", **more)) as backend:
         yield backend
 
 

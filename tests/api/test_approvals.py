@@ -9,7 +9,7 @@ from api.test_signals import KEY, graph, waits
 from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.signer import HostSigner
 from onward.errors import CredentialError
-from onward.runtime.invitations import Invitation, write_link
+from onward.runtime.signals.signed_links import LinkGrant, write_link
 
 
 @pytest.fixture(autouse=True)
@@ -144,7 +144,7 @@ async def test_links_that_are_forged_changed_expired_or_of_another_kind_are_refu
     urls = await links(local, run)
     base, _, link = urls["ada"].rpartition("/")
     body, _, signature = link.partition(".")
-    old = Invitation(
+    old = LinkGrant(
         purpose="approval",
         execution_id=run,
         address="approval:ask",
@@ -192,7 +192,7 @@ async def test_a_browser_is_told_in_a_page_why_a_link_does_not_work(local):
     run = await local.start(asking(approvers=[person, "bob"], required=1))
     urls = await links(local, run)
     base, _, link = urls[person].rpartition("/")
-    old = Invitation(
+    old = LinkGrant(
         purpose="approval", execution_id=run, address="approval:ask", person=person, expires_ms=1
     )
     expired = write_link(local.backend.signer, old)

@@ -3,10 +3,10 @@
 from api.documents import chain
 from api.people import PASSWORD, administration_of, guarded
 from api.service import serving
-from onward.api.access import Access
+from onward.api.http.identity import Access
 from onward.errors import StorageError
-from onward.ports.audit import AuditEntry
-from onward.runtime.auditing import Auditor, Record
+from onward.ports.security.audit import AuditEntry
+from onward.runtime.security.audit import Auditor, AuditRecord
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -96,7 +96,7 @@ async def test_a_change_that_cannot_be_written_down_is_told_to_the_log(local, mo
         raise StorageError("the disk is full")
 
     monkeypatch.setattr(log, "write", refuse, raising=False)
-    await auditor.write(Record("x", "y"), actor="local", origin="", request_id="r")
+    await auditor.write(AuditRecord("x", "y"), actor="local", origin="", request_id="r")
 
     assert 1 == len(told)
     assert "the disk is full" in told[0]

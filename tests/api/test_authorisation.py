@@ -12,10 +12,10 @@ from websockets.exceptions import InvalidStatus
 
 from api.documents import chain
 from api.people import guarded
-from onward.api.access import Access
 from onward.api.app import make_app
-from onward.api.permissions import PERMISSIONS
-from onward.ports.access import RANK
+from onward.api.http.identity import Access
+from onward.api.http.permissions import PERMISSIONS
+from onward.ports.security.accounts import RANK
 
 JSON = "application/json"
 ROLES = ["viewer", "editor", "admin"]

@@ -12,10 +12,10 @@ import onward
 from api.documents import chain, fan_out, waiting
 from api.service import PATIENCE_S, distributed, embedded, serving
 from onward import AsyncEngine, Engine
-from onward.api.access import Access
-from onward.api.client.failures import UnreachableError, refusal
-from onward.api.client.following import follow, read_stream
-from onward.api.client.transport import Streamed
+from onward.api.http.identity import Access
+from onward.client.errors import UnreachableError, refusal
+from onward.client.event_stream import follow, read_stream
+from onward.client.transports.transport import Streamed
 from onward.errors import InputError
 
 

@@ -5,14 +5,14 @@ import json
 from contextlib import suppress
 
 from api.service import PATIENCE_S
-from onward.adapters.access.outlets import TableOutlets
-from onward.adapters.embedded.tables import SqliteTables
 from onward.adapters.host.clock import HostClock
 from onward.adapters.host.log import HostLog
-from onward.runtime.cancelling import cancel
-from onward.runtime.control import LATE_MS
-from onward.runtime.lifecycle_publisher import LifecyclePublisher
-from onward.runtime.trigger_clock import TriggerClock
+from onward.adapters.sql.publish_positions import TablePublishPositions
+from onward.adapters.sqlite.connection import SqliteDatabase
+from onward.runtime.cluster.run_control import LATE_MS
+from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher
+from onward.runtime.tasks import cancel
+from onward.runtime.triggers.clock import TriggerClock
 
 STRUCTURED = {"content-type": "application/cloudevents+json"}
 PREFIX = "io.serverlessworkflow."
@@ -87,8 +87,8 @@ class Sink:
 async def test_what_happens_to_a_run_is_told_at_least_once(service):
     backend = service.backend
     embedded = backend.kind == "embedded"
-    tables = SqliteTables(backend._kept._file) if embedded else backend._cluster.tables
-    outlets, sink, name = TableOutlets(tables), Sink(), "lifecycle"
+    tables = SqliteDatabase(backend._kept._file) if embedded else backend._cluster.tables
+    outlets, sink, name = TablePublishPositions(tables), Sink(), "lifecycle"
     await outlets.take(name, "", first=0, now_ms=0, until_ms=0)
     run = await service.start(document("resting", {"set": {"n": 1}}, {"wait": "PT2S"}))
 

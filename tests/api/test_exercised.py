@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from api.exercised import FOLDER, lacking, whole
-from onward.api.permissions import PERMISSIONS
+from onward.api.http.permissions import PERMISSIONS
 
 ALL = {(one, backend) for one in PERMISSIONS for backend in ("embedded", "distributed")}
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from api.people import guarded
-from onward.api.guard import NOBODYS_BODY_LIMIT
+from onward.api.http.middleware import NOBODYS_BODY_LIMIT
 
 PROMISES = {
     "x-content-type-options": "nosniff",

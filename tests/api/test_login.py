@@ -4,8 +4,8 @@ import pytest
 
 from api.people import PASSWORD, administration_of, guarded
 from api.service import serving
-from onward.api.access import Access
-from onward.runtime.access import LOGIN_MS, hash_of
+from onward.api.http.identity import Access
+from onward.runtime.security.accounts import LOGIN_MS, hash_of
 
 OUTSIDE = Access.of("0.0.0.0", None)
 

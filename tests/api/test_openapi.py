@@ -4,10 +4,10 @@ import jsonschema_rs
 import pytest
 from fastapi.routing import APIRoute
 
-from onward.api.access import Access
 from onward.api.app import make_app
-from onward.api.description import operations
 from onward.api.examples import EXAMPLES
+from onward.api.http.identity import Access
+from onward.api.openapi import operations
 
 
 @pytest.fixture

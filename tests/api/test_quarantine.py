@@ -7,7 +7,7 @@ import json
 import pytest
 
 from api.service import PATIENCE_S
-from onward.api.quarantine import SHOWN
+from onward.api.operations.quarantine import SHOWN
 from onward.runtime.queues import EXECUTION
 
 BROKEN = b'{"this": "is no message"}'

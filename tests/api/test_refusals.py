@@ -4,7 +4,7 @@ import pytest
 
 from api.documents import chain
 from api.service import serving
-from onward.api.access import Access
+from onward.api.http.identity import Access
 from onward.errors import InputError, StorageError
 
 NESTED = "[" * 600 + "]" * 600

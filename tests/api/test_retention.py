@@ -7,9 +7,9 @@ import pytest
 
 from api.documents import chain
 from api.test_events import event, listening, take, waits
-from onward.adapters.embedded.forgetting import SqliteForgetting
-from onward.adapters.embedded.threaded import Threaded
-from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.store import open_store
+from onward.adapters.sqlite.connection import SqliteConnection
+from onward.adapters.sqlite.retention import SqliteRetention
 
 LATER_MS = 2**52
 COLUMNS = """
@@ -29,9 +29,9 @@ async def prune(place):
             return await store.prune(LATER_MS)
         finally:
             await store.close()
-    file = Threaded(place / "onward.db")
+    file = SqliteConnection(place / "onward.db")
     try:
-        return await SqliteForgetting(file).prune(LATER_MS)
+        return await SqliteRetention(file).prune(LATER_MS)
     finally:
         file.close()
 

@@ -11,7 +11,7 @@ from api.service import PATIENCE_S, distributed, serving
 from api.test_events import event, listening, take
 from api.test_events import waits as listens
 from onward.errors import StorageError
-from onward.runtime.repair import Repairer
+from onward.runtime.cluster.repair import Repairer
 
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 ITEMS = 1_000

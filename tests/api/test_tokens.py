@@ -4,9 +4,9 @@ import pytest
 
 from api.people import OPERATOR, PASSWORD, administration_of, guarded
 from api.service import serving
-from onward.api.access import Access
+from onward.api.http.identity import Access
 from onward.errors import InputError
-from onward.runtime.access import PREFIX, hash_of
+from onward.runtime.security.accounts import PREFIX, hash_of
 
 
 async def test_a_token_is_told_once_and_kept_as_a_hash(backend):

@@ -11,8 +11,8 @@ from api.documents import chain, waiting
 from api.service import PATIENCE_S
 from onward.adapters.host.clock import HostClock
 from onward.adapters.host.log import HostLog
-from onward.runtime.cancelling import cancel
-from onward.runtime.trigger_clock import TriggerClock
+from onward.runtime.tasks import cancel
+from onward.runtime.triggers.clock import TriggerClock
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 CRON = {"kind": "cron", "expression": "30 9 * * 1-5", "time_zone": "Europe/Berlin"}

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from onward import __version__
-from onward.bootstrap import builtin
+from onward.bootstrap.catalogue import builtin
+from onward.cli.commands.simulate_workers import random_workflows, tallies
 from onward.cli.main import onward as group
-from onward.cli.trials import random_workflows, tallies
 from onward.kernel.messages import schemas
 
 from .conftest import EXAMPLES, Onward, node
@@ -177,7 +177,7 @@ def test_a_fault_ends_the_simulation_with_the_line_that_repeats_it(
     quick: Onward, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(program: object, seed: int, given: object) -> None:
-        from onward.simulation.checking import BrokenError
+        from onward.simulation.checkers import BrokenError
 
         raise BrokenError(f"seed {seed}: the run is stuck")
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.conftest import Onward, node
 from cli.test_control import begun, kept
-from onward.cli.links import where_of
+from onward.cli.commands.runs.signals import where_of
 
 
 @pytest.fixture

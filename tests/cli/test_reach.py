@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from cli.conftest import Done, Onward
-from onward.api.client.network import HttpTransport
+from onward.client.transports.http import HttpTransport
 
 BROWSERS = "a login is for browsers: a command shows a token"
 OTHERS = "whoever has the address calls it, and needs no onward"

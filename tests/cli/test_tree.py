@@ -14,20 +14,20 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from onward.bootstrap import open_history
-from onward.cli.durations import seconds
-from onward.cli.fleet import Fleet
-from onward.cli.live import Picture, picture_of
-from onward.cli.past import statuses
-from onward.cli.tree import Tree, shortened
+from onward.bootstrap.embedded import open_history
+from onward.cli.commands.resume import statuses
+from onward.cli.live.run_list import RunList
+from onward.cli.live.run_tree import RunTree, shortened
+from onward.cli.live.screen import LivePicture, picture_of
+from onward.cli.output.durations import seconds
 from onward.kernel.lineage import Frame
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage, Progress
-from onward.kernel.moment import to_iso
 from onward.kernel.outcome import NodeError
+from onward.kernel.timestamps import to_iso
 from onward.languages.graph.document import parse
 from onward.languages.graph.model import Document
-from onward.languages.serverless.document import parse_definition as parse_tree
 from onward.languages.serverless.picture import picture_of as picture
+from onward.languages.serverless.read.document import parse_definition as parse_tree
 
 from .conftest import EXECUTABLE, Onward, node
 
@@ -68,7 +68,9 @@ def ending(word: Any, run: str = "run_1") -> CompletionMessage:
     )
 
 
-def drawn(picture: Picture, at_ms: int, *, encoding: str = "utf-8", **options: Any) -> list[str]:
+def drawn(
+    picture: LivePicture, at_ms: int, *, encoding: str = "utf-8", **options: Any
+) -> list[str]:
     screen = type("Screen", (StringIO,), {"encoding": encoding})()
     console = Console(file=screen, width=100, force_terminal=True, color_system=None)
     console.print(picture.draw(START_MS + at_ms, console, **options))
@@ -86,8 +88,8 @@ FAN = workflow(
 )
 
 
-def fan(*news: NodeStatusMessage | CompletionMessage) -> Tree:
-    tree = Tree(FAN)
+def fan(*news: NodeStatusMessage | CompletionMessage) -> RunTree:
+    tree = RunTree(FAN)
     for one in news:
         tree.see(one)
     return tree
@@ -109,7 +111,7 @@ def test_nodes_are_in_graph_order_with_what_a_split_repeats_below_it():
         "  │  · work  not started",
         "  · all  not started",
         "  · end  not started",
-    ] == drawn(Tree(FAN), 0)
+    ] == drawn(RunTree(FAN), 0)
 
 
 def test_a_split_is_counted_not_listed():
@@ -164,7 +166,7 @@ def test_what_was_going_on_when_a_run_failed_is_stopped():
 
 def alone(kind: str, *news: NodeStatusMessage, at_ms: int) -> str:
     parameters = {"wait": {"amount": 1}}.get(kind, {})
-    tree = Tree(workflow({**node("one", kind, **parameters), "name": "The one"}))
+    tree = RunTree(workflow({**node("one", kind, **parameters), "name": "The one"}))
     for message in news:
         tree.see(message)
     return drawn(tree, at_ms)[1]
@@ -207,7 +209,7 @@ def test_a_terminal_without_unicode_gets_plain_signs():
 
 def test_where_room_is_short_what_happens_is_shown():
     many = workflow(*(node(f"n{i:02}", "noop") for i in range(40)))
-    tree = Tree(many)
+    tree = RunTree(many)
     for i in range(20):
         tree.see(status(f"n{i:02}", "running"))
         tree.see(status(f"n{i:02}", "success"))
@@ -245,7 +247,7 @@ def test_a_resumed_run_shows_what_was_done_before(quick: Onward, document):
         edges=("each>work", "work>all"),
     )
     quick("run", file, "--id", "r1")
-    tree = Tree(parse(file.read_bytes()))
+    tree = RunTree(parse(file.read_bytes()))
 
     with open_history(Path(".onward/onward.db")) as history:
         before = list(history.node_runs("r1"))
@@ -267,7 +269,7 @@ def test_a_run_that_was_stopped_says_so():
 
 def test_several_runs_are_a_list():
     fleet = picture_of([FAN, FAN])
-    assert isinstance(fleet, Fleet)
+    assert isinstance(fleet, RunList)
     fleet.see(status("start", "success"))
     fleet.see(ending("failed", "run_2"))
 
@@ -340,7 +342,7 @@ def test_a_tree_shows_branches_that_ended_retries_and_listens() -> None:
         "document": {"dsl": "1.0.3", "namespace": "n", "name": "tree", "version": "1.0.0"},
         "do": [{"f": {"fork": {"branches": branches}}}],
     }
-    tree = Tree(picture(parse_tree(value)))
+    tree = RunTree(picture(parse_tree(value)))
     a, b, c = (f"/do/0/f/fork/branches/{one}" for one in ("0/a", "1/b", "2/c"))
     at = {name: (Frame("/do/0/f", "b", index, 3, "s"),) for index, name in enumerate((a, b, c))}
     due = {"resume_at": START_MS + 9_000}

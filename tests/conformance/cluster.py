@@ -16,23 +16,23 @@ from conformance.jumping_time import JumpingTime
 from conformance.laboratory import Event, Given, Laboratory
 from conformance.writings import Writings
 from distributed.lab import Lab, until
-from onward.adapters.access.outlets import TableOutlets
-from onward.adapters.access.signals import TableLinks
 from onward.adapters.host.clock import HostChance, HostClock
-from onward.bootstrap.bundles import gather
-from onward.bootstrap.cluster_home import ClusterHome
-from onward.bootstrap.languages import compile_source
+from onward.adapters.sql.publish_positions import TablePublishPositions
+from onward.adapters.sql.signals import TableChildLinks
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.cluster_runs import ClusterRunHost
+from onward.bootstrap.languages import compile_source, gather
 from onward.kernel.messages import NodeStatusMessage, decode_completion, encode_message
-from onward.languages.graph.source import read
-from onward.languages.serverless.document import parse
-from onward.nodes import resources, tokens
-from onward.nodes.catalogue import builtin
-from onward.ports.commands import CommandKind
-from onward.ports.journal import Execution
-from onward.ports.outside import HttpAnswer, HttpRequest
-from onward.runtime.control import LATE_MS
-from onward.runtime.lifecycle_publisher import LifecyclePublisher
+from onward.kernel.records import RunRecord
+from onward.languages.document.source import read
+from onward.languages.serverless.read.document import parse
+from onward.nodes.auth import oauth
+from onward.nodes.serverless import fetched_documents
+from onward.ports.nodes.commands import CommandKind
+from onward.ports.nodes.outside import HttpAnswer, HttpRequest
+from onward.runtime.cluster.run_control import LATE_MS
 from onward.runtime.queues import STATUS
+from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher
 from serverless.lab import Services, Sink, register
 from support.harness import Ended, ListLog
 
@@ -82,13 +82,13 @@ class ClusterLab:
         self._writings = writings
         self._patch = patch
         self._secrets: dict[str, dict[str, str]] = {}
-        self._home = ClusterHome(lab.cluster, builtin)
+        self._home = ClusterRunHost(lab.cluster, builtin)
         self._outlet = ""
         self._run = ""
         # The one thing that is not real: nobody but the scenario answers calls.
         lab.cluster.http.send = self._send  # type: ignore[method-assign]
-        resources._shelves.clear()  # a scenario knows nothing of those before it
-        tokens._shelves.clear()
+        fetched_documents._shelves.clear()  # a scenario knows nothing of those before it
+        oauth._shelves.clear()
         self.load_dice(FALL)
         self._write_secrets()
         time.reset()
@@ -162,7 +162,7 @@ class ClusterLab:
             return await self._finish(run.execution_id)
 
     @asynccontextmanager
-    async def _waiting(self, document: str, given: Given) -> AsyncIterator[Execution]:
+    async def _waiting(self, document: str, given: Given) -> AsyncIterator[RunRecord]:
         """Start a run, and wait until it waits; no time passes until the context is left."""
         with self._time.standing_still():
             run = await self._start(document, given)
@@ -202,7 +202,7 @@ class ClusterLab:
 
     async def _over(self, runs: Sequence[str]) -> None:
         """Return when runs have ended, and left nothing behind."""
-        store, links = self._lab.cluster.store, TableLinks(self._lab.cluster.tables)
+        store, links = self._lab.cluster.store, TableChildLinks(self._lab.cluster.tables)
         self._lab.ended += runs
         for run in runs:
 
@@ -239,7 +239,7 @@ class ClusterLab:
     async def keep_events(self) -> None:
         """Tell of the lifecycle of what runs from now on."""
         self._outlet = HostChance().publish_id()
-        outlets = TableOutlets(self._lab.cluster.tables)
+        outlets = TablePublishPositions(self._lab.cluster.tables)
         first = await self._home.archive.last_place()
         await outlets.take(self._outlet, "", first=first, now_ms=0, until_ms=0)
 
@@ -251,7 +251,7 @@ class ClusterLab:
             if event["source"].endswith(f"/{self._run}"):
                 told.append(dict(event))
 
-        outlets, archive = TableOutlets(self._lab.cluster.tables), self._home.archive
+        outlets, archive = TablePublishPositions(self._lab.cluster.tables), self._home.archive
         publisher = LifecyclePublisher(
             archive, outlets, take, HostClock(), ListLog(), "me", late_ms=LATE_MS
         )

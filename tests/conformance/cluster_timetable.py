@@ -11,14 +11,14 @@ from conformance.embedded_timetable import from_outside, publish
 from conformance.jumping_time import JumpingTime
 from conformance.laboratory import Event, Timetable
 from distributed.lab import Lab, Quiet
-from onward.bootstrap.master import ClusterBackend
-from onward.languages.serverless.document import parse
-from onward.nodes.catalogue import builtin
-from onward.ports.journal import Definition
-from onward.runtime.document_schedules import trigger_of
-from onward.runtime.publishing import Publishing
-from onward.runtime.steering import PLAIN, How
-from onward.runtime.trigger_clock import LOOK_MS, TriggerClock
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.cluster_backend import ClusterBackend
+from onward.kernel.records import Definition
+from onward.languages.serverless.read.document import parse
+from onward.runtime.token.start import DEFAULT_START, StartOptions
+from onward.runtime.triggers.clock import LOOK_MS, TriggerClock
+from onward.runtime.workflows.document_schedules import trigger_of
+from onward.runtime.workflows.service import WorkflowService
 
 NAME = "name: case,"
 _numbers = count(1)
@@ -32,7 +32,11 @@ class NotedBackend(ClusterBackend):
         self.started: list[tuple[str, int, Any]] = []
 
     async def start(
-        self, definition: Definition, given: Any, execution_id: str, how: How = PLAIN
+        self,
+        definition: Definition,
+        given: Any,
+        execution_id: str,
+        how: StartOptions = DEFAULT_START,
     ) -> None:
         """Start a run, and note it."""
         await super().start(definition, given, execution_id, how)
@@ -81,7 +85,7 @@ class ClusterTimetable:
 
     async def enable(self, on: bool) -> None:
         """Enable or disable the workflow."""
-        await Publishing(self._backend).enable(self._workflow, on, None)
+        await WorkflowService(self._backend).enable(self._workflow, on, None)
 
     async def has_trigger(self) -> bool:
         """Return whether the workflow has a trigger of its own."""

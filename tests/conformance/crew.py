@@ -12,10 +12,10 @@ from itertools import count
 from conformance.traffic import MortalBus, Traffic
 from distributed.lab import Quiet
 from onward.adapters.rabbitmq.bus import RabbitBus
-from onward.bootstrap.distributed import Cluster
-from onward.ports.commands import CommandKind
-from onward.runtime.cancelling import cancel
-from onward.runtime.worker import Worker
+from onward.bootstrap.cluster import Cluster
+from onward.ports.nodes.commands import CommandKind
+from onward.runtime.cluster.worker import Worker
+from onward.runtime.tasks import cancel
 
 GRACE_S = 10
 

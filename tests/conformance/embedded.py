@@ -8,12 +8,12 @@ from typing import Any
 
 from conformance.embedded_timetable import EmbeddedTimetable, open_timetable
 from conformance.laboratory import Event, Given, Laboratory
-from onward.adapters.access.outlets import TableOutlets
-from onward.adapters.embedded.archive import SqliteArchive
-from onward.adapters.embedded.tables import SqliteTables
+from onward.adapters.sql.publish_positions import TablePublishPositions
+from onward.adapters.sqlite.connection import SqliteDatabase
+from onward.adapters.sqlite.run_queries import SqliteRunQueries
 from onward.kernel.effects import Pause
-from onward.runtime.engine import Engine
-from onward.runtime.lifecycle_publisher import LifecyclePublisher
+from onward.runtime.embedded.engine import EmbeddedEngine
+from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher
 from serverless.lab import File, TreeLab
 from support.harness import Ended
 
@@ -70,7 +70,9 @@ class EmbeddedLab(TreeLab):
             return await self.finish(engine, run)
 
     @asynccontextmanager
-    async def _waiting(self, document: str, given: Given) -> AsyncIterator[tuple[Engine, str]]:
+    async def _waiting(
+        self, document: str, given: Given
+    ) -> AsyncIterator[tuple[EmbeddedEngine, str]]:
         """Start a run, and wait until it waits; the clock stands still from then on."""
         async with self.engine() as engine:
             self.clock.hold()
@@ -100,10 +102,10 @@ class EmbeddedLab(TreeLab):
         async def take(event: Any) -> None:
             told.append(dict(event))
 
-        outlets = TableOutlets(SqliteTables(file))
+        outlets = TablePublishPositions(SqliteDatabase(file))
         await outlets.take(OUTLET, "", first=0, now_ms=0, until_ms=0)
         publisher = LifecyclePublisher(
-            SqliteArchive(file), outlets, take, self.clock, self.log, "me"
+            SqliteRunQueries(file), outlets, take, self.clock, self.log, "me"
         )
         while await publisher.turn(OUTLET):
             pass

@@ -8,20 +8,20 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from conformance.laboratory import Event, Timetable
-from onward.adapters.access.gatherings import TableGatherings
-from onward.adapters.embedded.archive import SqliteArchive
-from onward.adapters.embedded.registry import SqliteRegistry
-from onward.adapters.embedded.tables import SqliteTables
-from onward.adapters.embedded.triggers import SqliteTriggers
+from onward.adapters.sql.event_sets import TableEventSets
+from onward.adapters.sqlite.connection import SqliteDatabase
+from onward.adapters.sqlite.run_queries import SqliteRunQueries
+from onward.adapters.sqlite.triggers import SqliteTriggers
+from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.languages import schedule_in
 from onward.kernel.ids import fingerprint
-from onward.languages.serverless.document import parse
-from onward.ports.journal import Definition
-from onward.runtime.cancelling import cancel
-from onward.runtime.document_schedules import trigger_of
-from onward.runtime.event_triggers import EventTriggers
-from onward.runtime.publishing import Publishing
-from onward.runtime.trigger_clock import TriggerClock
+from onward.kernel.records import Definition
+from onward.languages.serverless.read.document import parse
+from onward.runtime.tasks import cancel
+from onward.runtime.triggers.clock import TriggerClock
+from onward.runtime.triggers.events import EventTriggers
+from onward.runtime.workflows.document_schedules import trigger_of
+from onward.runtime.workflows.service import WorkflowService
 from serverless.lab import File, TreeLab
 from support.harness import patiently
 from support.jumping import JumpingClock
@@ -82,15 +82,15 @@ class EmbeddedTimetable:
     """A `Timetable` on the file of a laboratory."""
 
     def __init__(self, lab: TreeLab, file: Any) -> None:
-        tables = SqliteTables(file)
+        tables = SqliteDatabase(file)
         self.kind = "embedded"
         self.clock = Timeline(lab.clock)
         lab.clock = self.clock
         self.chance = lab.chance
         self.registry = SqliteRegistry(file)
-        self.archive = SqliteArchive(file)
+        self.archive = SqliteRunQueries(file)
         self.triggers = SqliteTriggers(file)
-        self.gatherings = TableGatherings(tables)
+        self.gatherings = TableEventSets(tables)
         self.schedule_in = schedule_in
         self.began = self.clock.now
         self.starts: list[float] = []
@@ -120,7 +120,7 @@ class EmbeddedTimetable:
 
     async def enable(self, on: bool) -> None:
         """Enable or disable the workflow."""
-        publishing = Publishing(self)  # type: ignore[arg-type]  # as much of one as is needed
+        publishing = WorkflowService(self)  # type: ignore[arg-type]  # as much of one as is needed
         await publishing.enable(WORKFLOW, on, None)
 
     async def has_trigger(self) -> bool:
@@ -153,7 +153,7 @@ async def publish(backend: Any, source: str) -> None:
     """Publish a document, or the next version of it."""
     parsed = parse(source)
     definition = Definition(fingerprint(parsed.source), parsed.id, parsed.source)
-    publishing = Publishing(backend)
+    publishing = WorkflowService(backend)
     if await backend.registry.workflow(parsed.id) is None:
         await publishing.create(definition)
     else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from onward.nodes.protos import find_method
+from onward.nodes.serverless.grpc import find_method
 
 PROTO = """
 syntax = "proto3";

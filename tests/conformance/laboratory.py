@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from onward.ports.commands import CommandKind
+from onward.ports.nodes.commands import CommandKind
 from serverless.lab import Services, Sink
 from support.harness import Ended
 

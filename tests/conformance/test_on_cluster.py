@@ -22,7 +22,7 @@ from conformance.traffic import CountedBus, Traffic
 from conformance.writings import Commands, Writings
 from distributed.lab import Quiet, check_end, empty, idle_laboratory, until
 from onward.adapters.host.clock import HostClock
-from onward.runtime.master import PATIENCE_S, Master
+from onward.runtime.cluster.master import PATIENCE_S, Master
 from onward.runtime.queues import STATUS
 from serverless.lab import TreeLab
 from support.harness import ListLog

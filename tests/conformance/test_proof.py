@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from conformance.scenarios import scenarios
-from onward.languages.serverless import document, read_calls, read_tasks
-from onward.languages.serverless.read_authentication import _SCHEMES
+from onward.languages.serverless.read import calls, document, tasks
+from onward.languages.serverless.read.authentication import _SCHEMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "serverless-proof.md"
 ROWS = [
@@ -27,7 +27,7 @@ def test_every_file_of_scenarios_is_in_the_table():
 
 def test_every_construct_that_the_reader_knows_is_in_the_table():
     words = {word for row in ROWS for word in re.findall(r"[\w.]+", row[0])}
-    known = {*read_tasks._OWN, *read_tasks._BASE, *read_calls.KNOWN, *_SCHEMES}
+    known = {*tasks._OWN, *tasks._BASE, *calls.KNOWN, *_SCHEMES}
     known |= {f"use.{name}" for name in (*document._USES, "catalogs", "extensions")}
 
     assert set() == known - words

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.laboratory import Timetable
 from conformance.scenarios import HEAD, Stage, step, value_of, within
 from onward.errors import DefinitionError
-from onward.languages.serverless.document import parse
+from onward.languages.serverless.read.document import parse
 
 
 async def _timetable(stage: Stage) -> Timetable:

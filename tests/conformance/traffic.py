@@ -9,8 +9,8 @@ from contextlib import aclosing
 from typing import Any
 
 from onward.adapters.rabbitmq.bus import RabbitBus
-from onward.adapters.rabbitmq.connection import Link
-from onward.ports.bus import Delivery
+from onward.adapters.rabbitmq.reconnect import ReconnectingConnection
+from onward.ports.cluster.bus import Delivery
 from onward.runtime.queues import COMPLETION, EXECUTION, RETRIES, TIMEOUT
 
 MOVING = (EXECUTION, TIMEOUT, COMPLETION, *RETRIES)
@@ -147,7 +147,7 @@ class MortalBus(CountedBus):
         await self.bus._publisher.close()
 
 
-async def _cut(link: Link) -> None:
+async def _cut(link: ReconnectingConnection) -> None:
     connection, supervisor = link._connection, link._supervisor
     assert connection is not None
     assert supervisor is not None

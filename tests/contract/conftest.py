@@ -2,9 +2,9 @@
 
 import pytest
 
-from onward.adapters.embedded import store as sqlite
-from onward.adapters.embedded.journal import SqliteJournal
-from onward.adapters.postgres import opening as postgres
+from onward.adapters.postgres import store as postgres
+from onward.adapters.sqlite.journal import SqliteJournal
+from support import sqlite_store as sqlite
 
 
 @pytest.fixture

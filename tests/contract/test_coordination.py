@@ -14,7 +14,6 @@ from kernel.builders import (
     token,
     try_open,
 )
-from onward.kernel.claims import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Finish, Run
 from onward.kernel.effects import (
     Aborted,
     Close,
@@ -35,6 +34,7 @@ from onward.kernel.effects import (
     Superseded,
     Values,
 )
+from onward.kernel.verdicts import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Execute, Finish
 from support.coordinators import InMemory, InSqlite
 
 
@@ -53,15 +53,15 @@ def record(name, tag="ok", siblings=2, outcome=b"first"):
 
 
 def test_the_first_copy_of_a_token_runs_its_redelivery_too_and_no_other_copy(run):
-    assert Run() == run.claim(token())
-    assert Run() == run.claim(token())
+    assert Execute() == run.claim(token())
+    assert Execute() == run.claim(token())
     assert DUPLICATE == run.claim(again(token()))
 
 
 def test_the_first_child_seen_fixes_its_parents_outcome(run):
-    assert Run() == run.claim(token("a", parent="p", outcome="yes"))
+    assert Execute() == run.claim(token("a", parent="p", outcome="yes"))
     assert SUPERSEDED == run.claim(token("b", parent="p", outcome="no"))
-    assert Run() == run.claim(token("c", parent="p", outcome="yes", siblings=1))
+    assert Execute() == run.claim(token("c", parent="p", outcome="yes", siblings=1))
 
 
 def test_a_step_whose_only_child_is_on_its_way_is_settled(run):
@@ -76,7 +76,7 @@ def test_a_recorded_outcome_is_followed_instead_of_running_again(run):
     run.claim(token("t"))
     assert Stands(b"first") == run.answer(record("t"))
     assert Stands(b"first") == run.answer(record("t", tag="failed", outcome=b"second"))
-    assert Run(b"first") == run.claim(token("t"))
+    assert Execute(b"first") == run.claim(token("t"))
 
 
 def test_an_outcome_is_not_recorded_over_a_child_that_is_followed(run):

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from onward.adapters.postgres.archive import PostgresArchive
-from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.run_queries import PostgresRunQueries
+from onward.adapters.postgres.store import open_store
 from onward.kernel.messages import Progress, item_frame
-from onward.ports.events import Drafts, drafts_of, visit_of
+from onward.kernel.run_events import Drafts, drafts_of, visit_of
 from support.ledger import completion, execution, status
 
 
@@ -104,7 +104,7 @@ async def masters(postgres_url):
 
 
 async def log_of(store, run="x1"):
-    archive = PostgresArchive(store.pool, store.place)
+    archive = PostgresRunQueries(store.pool, store.place)
     return await archive.events(run, after=0, limit=10_000)
 
 

@@ -5,24 +5,18 @@ import pytest
 from msgspec import Raw
 
 from kernel.builders import completion, token
-from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import MessageError, StorageError
 from onward.kernel.context import Ref, stored
 from onward.kernel.messages import encode_message, item_frame, read_token
-from onward.ports.journal import (
-    Batch,
-    CellChanges,
-    Definition,
-    Execution,
-    NodeRun,
-    Quarantined,
-)
+from onward.kernel.records import Definition, QuarantineRecord, RunRecord, VisitRecord
+from onward.ports.storage.journal import CellChanges, JournalCommit
 
 DEFINITION = Definition("ref", "wf", b"{}")
 
 
 def execution(name="x1", status="running", **fields):
-    return Execution(
+    return RunRecord(
         execution_id=name,
         workflow_id="wf",
         definition_ref="ref",
@@ -46,12 +40,12 @@ def node_run(name="x1", visit="t", **fields):
         "output_ref": None,
         "error": None,
     }
-    return NodeRun(**{**given, **fields})
+    return VisitRecord(**{**given, **fields})
 
 
 def begun(*names):
     """Return the batch that begins runs."""
-    return Batch(definitions=[DEFINITION], started=[execution(name) for name in names])
+    return JournalCommit(definitions=[DEFINITION], started=[execution(name) for name in names])
 
 
 def cells(**groups):
@@ -77,9 +71,9 @@ def test_everything_in_a_batch_is_found_after_a_restart(path):
         node_run(visit="u", lineage=lineage, output=None, output_ref=Ref("h", 9), error=b"{}"),
     ]
     changes = cells(**{"": {("live", ""): 3}, "s/0": {("left", "t"): b"v"}})
-    quarantined = Quarantined(execution_id="x1", reason="because", body=b"\xff", at_ms=3)
+    quarantined = QuarantineRecord(execution_id="x1", reason="because", body=b"\xff", at_ms=3)
     journal.commit(
-        Batch(
+        JournalCommit(
             definitions=[DEFINITION],
             started=[execution()],
             sent={4: token("a"), 9: token("b")},
@@ -121,17 +115,17 @@ def test_everything_in_a_batch_is_found_after_a_restart(path):
 )
 def test_a_batch_that_is_refused_leaves_no_trace(journal, poison):
     journal.commit(
-        Batch(definitions=[DEFINITION], started=[execution()], sent={1: token("a")},
+        JournalCommit(definitions=[DEFINITION], started=[execution()], sent={1: token("a")},
               node_runs=[node_run()])
     )  # fmt: skip
     before = everything(journal)
-    batch = Batch(
+    batch = JournalCommit(
         definitions=[Definition("other", "wf", b"[]")],
         consumed=[1] if "sent" not in poison else [],
         timers={"t": (1, token("t"))},
         cells={"x1": cells(**{"": {("live", ""): 1}})},
         payloads=[("x1", stored(Raw(b"5")))],
-        quarantined=[Quarantined(execution_id="x1", reason="r", body=b"", at_ms=1)],
+        quarantined=[QuarantineRecord(execution_id="x1", reason="r", body=b"", at_ms=1)],
     )
     for name, value in poison.items():
         setattr(batch, name, value)
@@ -158,8 +152,8 @@ def everything(journal):
 
 def test_the_first_setting_of_a_timer_stands(journal):
     journal.commit(begun("x1"))
-    journal.commit(Batch(timers={"t": (100, token("t"))}))
-    journal.commit(Batch(timers={"t": (999, token("t", attempt=2))}))
+    journal.commit(JournalCommit(timers={"t": (100, token("t"))}))
+    journal.commit(JournalCommit(timers={"t": (999, token("t", attempt=2))}))
 
     assert [(100, "t")] == journal.timers("x1")
     assert 1 == read_token(journal.timer("x1", "t")).attempt
@@ -167,9 +161,9 @@ def test_the_first_setting_of_a_timer_stands(journal):
 
 def test_a_cancelled_timer_is_gone_and_only_that_of_its_own_run(journal):
     journal.commit(begun("x1", "x2"))
-    journal.commit(Batch(timers={"t": (1, token("t"))}))
-    journal.commit(Batch(timers={"t": (1, token("t", execution_id="x2"))}))
-    journal.commit(Batch(cancelled=[("x1", "t")]))
+    journal.commit(JournalCommit(timers={"t": (1, token("t"))}))
+    journal.commit(JournalCommit(timers={"t": (1, token("t", execution_id="x2"))}))
+    journal.commit(JournalCommit(cancelled=[("x1", "t")]))
 
     assert (None, [(1, "t")]) == (journal.timer("x1", "t"), journal.timers("x2"))
 
@@ -177,8 +171,10 @@ def test_a_cancelled_timer_is_gone_and_only_that_of_its_own_run(journal):
 def test_a_terminal_status_is_final(journal):
     journal.commit(begun("x1"))
     ending = encode_message(completion())
-    journal.commit(Batch(ended=[execution(status="completed", ended_ms=8, completion=ending)]))
-    journal.commit(Batch(ended=[execution(status="failed", ended_ms=9, completion=b"{}")]))
+    journal.commit(
+        JournalCommit(ended=[execution(status="completed", ended_ms=8, completion=ending)])
+    )
+    journal.commit(JournalCommit(ended=[execution(status="failed", ended_ms=9, completion=b"{}")]))
 
     assert execution(status="completed", ended_ms=8, completion=ending) == journal.execution("x1")
     assert [] == journal.unfinished()
@@ -190,7 +186,7 @@ def test_a_run_that_ended_leaves_its_history_and_payloads_and_nothing_live(journ
     for name in ("x1", "x2"):
         offset = 0 if name == "x1" else 10
         journal.commit(
-            Batch(
+            JournalCommit(
                 sent={1 + offset: token("a", execution_id=name)},
                 timers={"t": (1, token("t", execution_id=name))},
                 cells={name: cells(**{"": {("live", ""): 1}})},
@@ -199,7 +195,9 @@ def test_a_run_that_ended_leaves_its_history_and_payloads_and_nothing_live(journ
             )
         )
     ended = execution(status="halted", ended_ms=8, completion=b"{}")
-    journal.commit(Batch(ended=[ended], sent={2: token("b")}, timers={"u": (1, token("u"))}))
+    journal.commit(
+        JournalCommit(ended=[ended], sent={2: token("b")}, timers={"u": (1, token("u"))})
+    )
 
     assert ([], [], []) == (
         list(journal.messages("x1")), journal.timers("x1"), list(journal.cells("x1")),
@@ -211,8 +209,8 @@ def test_a_run_that_ended_leaves_its_history_and_payloads_and_nothing_live(journ
 
 def test_messages_come_in_the_order_they_were_sent_and_consumed_ones_are_gone(journal):
     journal.commit(begun("x1"))
-    journal.commit(Batch(sent={3: token("c"), 1: token("a"), 2: token("b")}))
-    journal.commit(Batch(consumed=[2]))
+    journal.commit(JournalCommit(sent={3: token("c"), 1: token("a"), 2: token("b")}))
+    journal.commit(JournalCommit(consumed=[2]))
 
     assert [1, 3] == [seq for seq, _ in journal.messages("x1")]
 
@@ -223,9 +221,13 @@ def test_the_last_message_number_of_an_empty_journal_is_zero(journal):
 
 def test_a_dropped_group_is_gone_before_new_cells_of_it_are_set(journal):
     journal.commit(begun("x1"))
-    journal.commit(Batch(cells={"x1": cells(g={("a", "1"): 1, ("a", "2"): 2}, h={("a", ""): 3})}))
     journal.commit(
-        Batch(cells={"x1": CellChanges(dropped={"g"}, cells={"g": {("b", "1"): [4, b"x", None]}})})
+        JournalCommit(cells={"x1": cells(g={("a", "1"): 1, ("a", "2"): 2}, h={("a", ""): 3})})
+    )
+    journal.commit(
+        JournalCommit(
+            cells={"x1": CellChanges(dropped={"g"}, cells={"g": {("b", "1"): [4, b"x", None]}})}
+        )
     )
 
     assert [("g", "b", "1", [4, b"x", None]), ("h", "a", "", 3)] == sorted(journal.cells("x1"))
@@ -233,7 +235,7 @@ def test_a_dropped_group_is_gone_before_new_cells_of_it_are_set(journal):
 
 def test_unfinished_runs_come_oldest_first(journal):
     journal.commit(
-        Batch(
+        JournalCommit(
             definitions=[DEFINITION],
             started=[execution("b", started_ms=2), execution("a", started_ms=3),
                      execution("c", started_ms=1)],
@@ -246,7 +248,7 @@ def test_unfinished_runs_come_oldest_first(journal):
 def test_a_payload_is_kept_once_and_belongs_to_its_run(journal):
     payload = stored(Raw(b'"v"'))
     journal.commit(begun("x1", "x2"))
-    journal.commit(Batch(payloads=[("x1", payload), ("x1", payload)]))
+    journal.commit(JournalCommit(payloads=[("x1", payload), ("x1", payload)]))
 
     assert b'"v"' == journal.payload("x1", payload.ref)
     with pytest.raises(StorageError, match=payload.ref.hash):
@@ -257,7 +259,7 @@ def test_large_payloads_come_back_whole(path):
     journal = SqliteJournal(path)
     payload = stored(Raw(b'"' + b"x" * 30_000_000 + b'"'))
     journal.commit(begun("x1"))
-    journal.commit(Batch(payloads=[("x1", payload)]))
+    journal.commit(JournalCommit(payloads=[("x1", payload)]))
 
     journal = reopened(journal, path)
 
@@ -276,14 +278,14 @@ def test_what_is_not_there_is_none_and_not_an_error(journal):
 
 
 def test_an_empty_batch_is_no_change(journal):
-    journal.commit(Batch())
+    journal.commit(JournalCommit())
 
     assert [] == journal.unfinished()
 
 
 def test_messages_are_stored_as_they_are_on_the_wire(journal):
     journal.commit(begun("x1"))
-    journal.commit(Batch(sent={1: token("a", accumulated_context={"$x": Raw(b'{"n":1}')})}))
+    journal.commit(JournalCommit(sent={1: token("a", accumulated_context={"$x": Raw(b'{"n":1}')})}))
 
     ((_, body),) = journal.messages("x1")
     wire = msgspec.json.decode(body)

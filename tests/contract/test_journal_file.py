@@ -9,13 +9,13 @@ from contextlib import closing
 
 import pytest
 
-from onward.adapters.embedded.journal import SCHEMA_VERSION, SqliteJournal
+from onward.adapters.sqlite.journal import SCHEMA_VERSION, SqliteJournal
 from onward.errors import StorageError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.sqlite.journal import SqliteJournal
 journal = SqliteJournal(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.read()
@@ -180,7 +180,7 @@ def test_a_commit_survives_the_death_of_its_process(path):
     script = """
 import os, sys
 from pathlib import Path
-from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.ports.journal import Batch, Definition
 SqliteJournal(Path(sys.argv[1])).commit(Batch(definitions=[Definition("r", "wf", b"{}")]))
 os._exit(9)

@@ -4,19 +4,19 @@ from contextlib import asynccontextmanager, closing
 
 import pytest
 
-from onward.adapters.embedded.archive import SqliteArchive
-from onward.adapters.embedded.flow import SqliteFlow
-from onward.adapters.embedded.journal import SqliteJournal
-from onward.adapters.postgres.archive import PostgresArchive
-from onward.adapters.postgres.flow import PostgresFlow
-from onward.adapters.postgres.opening import open_store
-from onward.ports.archive import RunQuery
-from onward.ports.flow import Parked, Rule
-from onward.ports.journal import Definition
+from onward.adapters.postgres.run_queries import PostgresRunQueries
+from onward.adapters.postgres.start_rules import PostgresStartRules
+from onward.adapters.postgres.store import open_store
+from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.run_queries import SqliteRunQueries
+from onward.adapters.sqlite.start_rules import SqliteStartRules
+from onward.kernel.records import Definition
+from onward.ports.storage.run_queries import RunQuery
+from onward.ports.storage.start_rules import ParkedRun, StartRule
 from serverless.lab import File
 from support.ledger import completion
 
-RUN = Parked(
+RUN = ParkedRun(
     execution_id="x1",
     workflow_id="wf",
     definition_ref="ref",
@@ -39,7 +39,7 @@ class Interrupted:
         setattr(self, asked, ask)
 
 
-class LookedAt(PostgresArchive):
+class LookedAt(PostgresRunQueries):
     """An archive of which every question is interrupted."""
 
     def __init__(self, store, asked, meanwhile):
@@ -56,25 +56,25 @@ class LookedAt(PostgresArchive):
 async def flow(place):
     if not isinstance(place, str):
         with closing(SqliteJournal(place)):
-            yield SqliteFlow(File(place))
+            yield SqliteStartRules(File(place))
         return
     store = await open_store(place)
-    yield PostgresFlow(store.pool, store.place)
+    yield PostgresStartRules(store.pool, store.place)
     await store.close()
 
 
 @pytest.fixture
 async def archive(flow):
     """What makes an archive in which the run leaves the parked ones after the first question."""
-    await flow.park(RUN, Rule(), Definition("ref", "wf", b"{}"))
+    await flow.park(RUN, StartRule(), Definition("ref", "wf", b"{}"))
 
     async def leave():
         await flow.drop(completion(ending="cancelled"), 9_000)
 
     def make(asked):
-        if isinstance(flow, PostgresFlow):
+        if isinstance(flow, PostgresStartRules):
             return LookedAt(flow, asked, leave)
-        return SqliteArchive(Interrupted(flow._file, "do", leave))
+        return SqliteRunQueries(Interrupted(flow._file, "do", leave))
 
     return make
 

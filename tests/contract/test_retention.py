@@ -3,11 +3,11 @@
 import click
 import pytest
 
-from onward.cli.durations import span
+from onward.cli.output.durations import span
 from onward.errors import StorageError
 from onward.kernel.messages import CompletionMessage
-from onward.kernel.moment import to_iso
-from onward.runtime.retention import Retention
+from onward.kernel.timestamps import to_iso
+from onward.runtime.control.retention import Retention
 
 DAY_MS = 86_400_000
 NOW_MS = 100 * DAY_MS

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from onward.adapters.embedded import store as sqlite
-from onward.adapters.embedded.journal import SqliteJournal
 from onward.adapters.postgres.store import PRUNED_AT_ONCE
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import InputError, MessageError, StorageError
 from onward.kernel.context import Ref
 from onward.kernel.messages import (
@@ -25,7 +24,8 @@ from onward.kernel.messages import (
     item_frame,
 )
 from onward.kernel.outcome import NodeError
-from onward.ports.journal import Definition, NodeRun
+from onward.kernel.records import Definition, VisitRecord
+from support import sqlite_store as sqlite
 from support.ledger import completion, execution, status
 
 DEFINITION = Definition("ref", "wf", b'{"id": "wf"}')
@@ -116,7 +116,7 @@ async def test_everything_a_status_says_of_a_visit_comes_back(store, opener):
     def line(visit, **fields):
         given = {"node_id": "a", "status": "success", "attempt": 1, "at_ms": 1_000}
         given |= {"duration_ms": 10, "lineage": (), "output": None, "output_ref": None}
-        return NodeRun(execution_id="x1", token_id=visit, **{**given, "error": None, **fields})
+        return VisitRecord(execution_id="x1", token_id=visit, **{**given, "error": None, **fields})
 
     assert [
         line("t1", output=big, lineage=frames, attempt=3),

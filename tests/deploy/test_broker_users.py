@@ -15,8 +15,7 @@ from pika.exceptions import ChannelClosedByBroker
 
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.adapters.rabbitmq.topology import DEAD_LETTERS, QUARANTINE, Topology
-from onward.bootstrap.doctor import Patient, examine
-from onward.runtime.checkup import healthy
+from onward.bootstrap.doctor import DoctorTarget, examine, healthy
 from onward.runtime.queues import COMPLETION, EXECUTION, RETRIES, STATUS, TIMEOUT
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "rabbitmq"
@@ -126,7 +125,7 @@ def test_the_observer_publishes_nothing_and_sees_how_long_a_queue_is(urls):
 
 @pytest.mark.parametrize("role", ["worker", "scheduler", "master", "observer"])
 async def test_the_doctor_tells_what_a_user_without_rights_cannot_see(urls, role):
-    findings = await examine(Patient(Path("onward.db"), rabbitmq_url=urls[role]))
+    findings = await examine(DoctorTarget(Path("onward.db"), rabbitmq_url=urls[role]))
 
     told = [one for one in findings if one.check == "rabbitmq queues"]
     assert ["warning"] == [one.level for one in told]

@@ -13,15 +13,15 @@ import msgspec
 import pika
 
 from onward.adapters.rabbitmq.topology import QueueType, Topology
-from onward.adapters.redis.opening import FORMAT_KEY
-from onward.bootstrap import now_ms
-from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
+from onward.adapters.redis.connection import FORMAT_KEY
+from onward.bootstrap.cluster import Cluster, ClusterSettings, open_cluster
+from onward.bootstrap.host import now_ms
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage, decode_completion
+from onward.kernel.records import VisitRecord
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
-from onward.ports.journal import NodeRun
-from onward.ports.outside import Log
-from onward.runtime.master import Master
+from onward.ports.nodes.outside import Log
+from onward.runtime.cluster.master import Master
 from onward.runtime.queues import COMPLETION, STATUS
 from support.probe import Book, catalogue_with
 
@@ -67,7 +67,7 @@ class Ended:
     execution_id: str
     message: CompletionMessage
     context: dict[str, Any]
-    history: list[NodeRun]
+    history: list[VisitRecord]
 
     @property
     def status(self) -> str:

@@ -7,9 +7,9 @@ import pytest
 
 import redis as blocking_redis
 from distributed.lab import Lab, until
-from onward.bootstrap import now_ms
-from onward.bootstrap.distributed import ClusterSettings, open_cluster
-from onward.bootstrap.fullness import until_full
+from onward.bootstrap.cluster import ClusterSettings, open_cluster
+from onward.bootstrap.host import now_ms
+from onward.bootstrap.telemetry import until_full
 from runtime.burning import add_burning
 from support.documents import TRIGGER, node, transform, workflow
 from support.probe import Book, catalogue_with

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from distributed.lab import until
-from onward.adapters.postgres.registry import PostgresRegistry
+from onward.adapters.postgres.workflows import PostgresRegistry
 from serverless.lab import HEAD, register
 from serverless.test_killing import RUN_OTHER, Server, ask, other
 

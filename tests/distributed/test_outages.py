@@ -5,12 +5,11 @@ import asyncio
 import asyncpg
 import pytest
 
-from onward.adapters.postgres.failures import failure
-from onward.bootstrap.distributed import ClusterSettings
-from onward.cli.cluster import Running, run_process
-from onward.cli.outages import may_pass, outage_of
+from onward.adapters.postgres.connection import failure
+from onward.bootstrap.cluster import ClusterSettings
+from onward.cli.engines.cluster import RunningProcess, may_pass, outage_of, run_process
 from onward.errors import StorageError
-from onward.ports.bus import BusError
+from onward.ports.cluster.bus import BusError
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def serve_with(settings, *endings, give_up_s=60):
         if (ending := left.pop(0)) is not None:
             raise ending
 
-    running = Running(
+    running = RunningProcess(
         give_up_s=give_up_s, metrics=None, otel=None, log_level="info", log_json=False
     )
     code = run_process("worker", settings, serve, running)

@@ -6,8 +6,8 @@ import msgspec
 
 from distributed.lab import held, publish, take, until
 from onward.adapters.redis.keys import Keys
+from onward.runtime.cluster.reconciler import Patience
 from onward.runtime.queues import COMPLETION, EXECUTION, STATUS
-from onward.runtime.reconciler import Patience
 from support.documents import TRIGGER, node, workflow
 
 AT_ONCE = Patience(lost_ms=-1_000, stuck_ms=-1_000)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from distributed.lab import idle_laboratory, until
-from onward.ports.bus import BusError
+from onward.ports.cluster.bus import BusError
 from onward.runtime.queues import STATUS
 
 DOCUMENT = {

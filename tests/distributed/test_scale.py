@@ -7,7 +7,7 @@ import pytest
 
 from distributed.lab import Folding, Quiet, held, take, until
 from onward.adapters.redis.timers import RedisTimers
-from onward.bootstrap import now_ms
+from onward.bootstrap.host import now_ms
 from onward.kernel.messages import (
     NodeStatusMessage,
     Token,
@@ -15,7 +15,7 @@ from onward.kernel.messages import (
     encode_message,
     item_frame,
 )
-from onward.runtime.master import BATCH_BYTES, Master
+from onward.runtime.cluster.master import BATCH_BYTES, Master
 from onward.runtime.queues import EXECUTION, STATUS, level_of
 from support.documents import TRIGGER, node, transform, workflow
 from support.standing_in import StandIn

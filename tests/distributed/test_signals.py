@@ -2,11 +2,11 @@
 
 from distributed.lab import held, until
 from distributed.test_repair import AT_ONCE, folded, wiped
-from onward.bootstrap.master import ClusterBackend
-from onward.ports.journal import Definition
-from onward.ports.workflows import Version, Workflow
+from onward.bootstrap.cluster_backend import ClusterBackend
+from onward.kernel.records import Definition
+from onward.ports.storage.workflows import WorkflowRecord, WorkflowVersion
 from onward.runtime.queues import STATUS
-from onward.runtime.signalling import Signaller
+from onward.runtime.signals.sender import SignalSender
 from support.documents import TRIGGER, node, workflow
 
 HOLDING = workflow(
@@ -25,7 +25,7 @@ def backend(lab):
 async def signalled(lab, run, value, signal_id="1"):
     at = backend(lab)
     execution = await at.archive.run(run)
-    return await Signaller(at).signal(execution, "go", signal_id, value, "test")
+    return await SignalSender(at).signal(execution, "go", signal_id, value, "test")
 
 
 async def test_a_signal_that_was_kept_survives_the_loss_of_all_state(lab, rabbitmq_url):
@@ -142,7 +142,7 @@ async def _over(at, execution_id):
 
 async def _registered(at, ref, source):
     now_ms = at.clock.now_ms()
-    made = Workflow(
+    made = WorkflowRecord(
         workflow_id="child",
         revision=1,
         latest=1,
@@ -151,5 +151,7 @@ async def _registered(at, ref, source):
         created_ms=now_ms,
         changed_ms=now_ms,
     )
-    version = Version(workflow_id="child", number=1, definition_ref=ref, created_ms=now_ms, note="")
+    version = WorkflowVersion(
+        workflow_id="child", number=1, definition_ref=ref, created_ms=now_ms, note=""
+    )
     assert await at.registry.save(made, version, Definition(ref, "child", source))

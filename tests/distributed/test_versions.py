@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from distributed.lab import held, idle_laboratory, publish, take, until
-from onward.adapters.redis.opening import FORMAT, FORMAT_KEY, open_redis
+from onward.adapters.redis.connection import FORMAT, FORMAT_KEY, open_redis
 from onward.errors import StorageError
 from onward.kernel.messages import decode_token
-from onward.ports.journal import Definition
-from onward.runtime.master import Master
+from onward.kernel.records import Definition
+from onward.runtime.cluster.master import Master
 from onward.runtime.queues import COMPLETION, EXECUTION, RETRIES, STATUS
 from support.documents import TRIGGER, node, transform, workflow
 

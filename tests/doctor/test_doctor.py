@@ -7,7 +7,7 @@ import pika
 import pytest
 
 import redis
-from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.store import open_store
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.adapters.rabbitmq.topology import Topology
 from onward.cli.main import main

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onward.runtime.checkup import Finding, healthy, memory, skew, version
+from onward.bootstrap.doctor import Finding, healthy, memory, skew, version
 
 
 @pytest.mark.parametrize(

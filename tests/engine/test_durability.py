@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import InputError, StorageError
 from support.documents import TRIGGER, chosen, node, transform, workflow
 from support.harness import Lab, patiently

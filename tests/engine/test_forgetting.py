@@ -2,9 +2,9 @@
 
 import sqlite3
 
-from onward.adapters.embedded.forgetting import SqliteForgetting
-from onward.adapters.embedded.threaded import Threaded
-from onward.api.client import AsyncEngine
+from onward.adapters.sqlite.connection import SqliteConnection
+from onward.adapters.sqlite.retention import SqliteRetention
+from onward.client import AsyncEngine
 
 SAYS = {
     "id": "says",
@@ -28,9 +28,9 @@ async def test_old_runs_are_dropped_and_others_stay(tmp_path):
         ids = [(run.id,) for run in runs]
         db.executemany("UPDATE execution SET ended_ms = 1000 WHERE execution_id = ?", ids)
         db.commit()
-        second = Threaded(file)
+        second = SqliteConnection(file)
         try:
-            forgetting = SqliteForgetting(second)
+            forgetting = SqliteRetention(second)
             counts = [await forgetting.prune(999), await forgetting.prune(1001)]
         finally:
             second.close()

@@ -4,9 +4,8 @@ import pytest
 from msgspec import Raw
 
 from onward.kernel.context import stored
-from onward.runtime.cells import JournaledCells
-from onward.runtime.run import Run
-from onward.runtime.turn import Turns
+from onward.runtime.embedded.active_run import ActiveRun, JournaledCells
+from onward.runtime.embedded.turn import TokenHandler
 from support.documents import TRIGGER, node, transform, workflow
 
 KB_20 = '"x" * 20000'
@@ -150,9 +149,9 @@ async def test_a_payload_of_one_run_is_not_forgotten_because_anothers_was_commit
     """
     payload = stored(Raw(b"[1,2,3]"))
     journal = lab.open_journal(lab.path)
-    turns = Turns(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
+    turns = TokenHandler(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
     program = lab.program(workflow(TRIGGER))
-    one, two = (Run(name, program, JournaledCells()) for name in ("one", "two"))
+    one, two = (ActiveRun(name, program, JournaledCells()) for name in ("one", "two"))
 
     turns.keep(one, [payload])
     first = turns.take()

@@ -4,16 +4,17 @@ import sqlite3
 from contextlib import closing
 from importlib import resources
 
-from onward.adapters.embedded.history import SqliteHistory
-from onward.adapters.embedded.journal import APPLICATION_ID, SqliteJournal
-from onward.ports.journal import Batch, Definition, Execution
+from onward.adapters.sqlite.history import SqliteHistory
+from onward.adapters.sqlite.journal import APPLICATION_ID, SqliteJournal
+from onward.kernel.records import Definition, RunRecord
+from onward.ports.storage.journal import JournalCommit
 
 ROW = ("x1", "wf", "ref", "completed", 5, 9, b"{}")
 
 
 def first_release(path):
     """Make a file as the first release made it, with one run."""
-    schema = resources.files("onward.adapters.embedded").joinpath("sql/schema.sql").read_text()
+    schema = resources.files("onward.adapters.sqlite").joinpath("sql/schema.sql").read_text()
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.executescript(schema.replace(", 'cancelled'", ""))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -32,14 +33,14 @@ def test_an_older_file_keeps_its_runs_and_takes_cancelled_ones(tmp_path):
     path = tmp_path / "onward.db"
     first_release(path)
     journal = SqliteJournal(path)
-    begun = Execution(
+    begun = RunRecord(
         execution_id="x2",
         workflow_id="wf",
         definition_ref="ref",
         status="running",
         started_ms=6,
     )
-    ended = Execution(
+    ended = RunRecord(
         execution_id="x2",
         workflow_id="wf",
         definition_ref="ref",
@@ -48,8 +49,8 @@ def test_an_older_file_keeps_its_runs_and_takes_cancelled_ones(tmp_path):
         ended_ms=7,
     )
 
-    journal.commit(Batch(definitions=[Definition("ref", "wf", b"{}")], started=[begun]))
-    journal.commit(Batch(ended=[ended]))
+    journal.commit(JournalCommit(definitions=[Definition("ref", "wf", b"{}")], started=[begun]))
+    journal.commit(JournalCommit(ended=[ended]))
 
     assert ["cancelled", "completed"] == [one.status for one in journal.executions()]
     assert 0 == journal.last_event("x1")

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from distributed.lab import idle_laboratory, until
-from onward.bootstrap.distributed import ClusterSettings, open_cluster
-from onward.kernel.moment import from_iso
+from onward.bootstrap.cluster import ClusterSettings, open_cluster
+from onward.kernel.timestamps import from_iso
 from onward.runtime.queues import EXECUTION
 from support.documents import TRIGGER, chosen, node, transform, workflow
 

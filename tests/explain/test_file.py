@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from distributed.lab import until
-from onward.bootstrap import Settings, now_ms, open_engine
-from onward.bootstrap.explaining import explain_in_file
+from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.explain_facts import explain_in_file
+from onward.bootstrap.host import now_ms
 from onward.cli.main import main
-from onward.kernel.moment import from_iso
+from onward.kernel.timestamps import from_iso
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
 from support.documents import TRIGGER, chosen, node, transform, workflow
@@ -57,7 +58,7 @@ async def desk(tmp_path):
     book = Book(now_ms, lambda: None)
     catalogue = catalogue_with(book)
     path = tmp_path / "onward.db"
-    async with open_engine(Settings(database=path), catalogue=catalogue) as engine:
+    async with open_engine(EmbeddedSettings(database=path), catalogue=catalogue) as engine:
         yield Desk(engine, path, book, catalogue)
 
 
@@ -168,7 +169,7 @@ async def test_a_message_that_cannot_be_read_is_told(tmp_path):
     book = Book(now_ms, lambda: None)
     catalogue, path = catalogue_with(book), tmp_path / "onward.db"
     document = workflow(TRIGGER, node("p", "probe", gate="shut"), "start -> p")
-    async with open_engine(Settings(database=path), catalogue=catalogue) as engine:
+    async with open_engine(EmbeddedSettings(database=path), catalogue=catalogue) as engine:
         run = await Desk(engine, path, book, catalogue).start(document)
         await book.until_parked(1)
     with closing(sqlite3.connect(path)) as db, db:

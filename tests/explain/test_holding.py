@@ -9,16 +9,16 @@ from distributed.lab import idle_laboratory, take, until
 from explain.test_cluster import TIME, explained, plain
 from onward.adapters.redis.coordinator import RedisCoordinator
 from onward.adapters.redis.leases import RedisLeases
-from onward.adapters.redis.presence import RedisRoster
-from onward.bootstrap import now_ms
+from onward.adapters.redis.workers import RedisWorkerRegistry
+from onward.bootstrap.host import now_ms
 from onward.kernel.messages import decode_token
-from onward.kernel.moment import from_iso
-from onward.ports.holding import Presence, Trouble
-from onward.ports.inspection import Snapshot
-from onward.ports.journal import Execution
-from onward.runtime.explaining import Facts, explain
+from onward.kernel.records import RunRecord
+from onward.kernel.timestamps import from_iso
+from onward.ports.cluster.inspection import Snapshot
+from onward.ports.cluster.workers import DeliveryFailure, WorkerInfo
+from onward.runtime.explain.explain import Facts, explain
+from onward.runtime.explain.token_locator import GraphLayout
 from onward.runtime.queues import EXECUTION
-from onward.runtime.whereabouts import Layout
 from support.documents import TRIGGER, node, transform, workflow
 
 HELD = workflow(TRIGGER, node("p", "probe", gate="shut"), "start -> p")
@@ -46,7 +46,7 @@ async def claimed_by(lab, rabbitmq_url, worker, seen_ms):
     redis = lab.cluster.redis
     await RedisCoordinator(redis, worker=worker).claim(decode_token(body))
     if seen_ms is not None:
-        here = Presence(
+        here = WorkerInfo(
             name=worker,
             host="h",
             pid=1,
@@ -55,7 +55,7 @@ async def claimed_by(lab, rabbitmq_url, worker, seen_ms):
             started_ms=seen_ms,
             seen_ms=seen_ms,
         )
-        await RedisRoster(redis).announce(here)
+        await RedisWorkerRegistry(redis).announce(here)
     return run, body
 
 
@@ -158,8 +158,8 @@ async def test_a_message_that_is_tried_again_says_when_and_why(idle, postgres_ur
 
 
 def test_a_message_in_trouble_that_nobody_has_claimed_is_told_once():
-    trouble = Trouble(node="a", item="", failures=2, due_ms=0, reason="no store")
-    layout = Layout(entries=("a",))
+    trouble = DeliveryFailure(node="a", item="", failures=2, due_ms=0, reason="no store")
+    layout = GraphLayout(entries=("a",))
     run = a_run()
     snapshot = Snapshot(notes={"t": trouble})
 
@@ -172,7 +172,7 @@ def test_a_message_in_trouble_that_nobody_has_claimed_is_told_once():
 
 def a_run():
 
-    return Execution(
+    return RunRecord(
         execution_id="r", workflow_id="w", definition_ref="", status="running", started_ms=0
     )
 

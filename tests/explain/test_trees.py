@@ -3,11 +3,11 @@
 import pytest
 
 from distributed.lab import until
-from onward.bootstrap import Settings, open_engine
-from onward.bootstrap.explaining import explain_in_file
-from onward.languages.serverless.document import parse_definition
+from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.explain_facts import explain_in_file
 from onward.languages.serverless.program import ServerlessProgram
-from onward.nodes.calls import calls
+from onward.languages.serverless.read.document import parse_definition
+from onward.nodes.serverless.catalogue import calls
 from serverless.lab import workflow
 
 SLOW = {"wait": "PT1H"}
@@ -20,7 +20,7 @@ RETRY = {"retry": {"delay": "PT1H", "limit": {"attempt": {"count": 3}}}}
 @pytest.fixture
 async def waits(tmp_path):
     path = tmp_path / "onward.db"
-    async with open_engine(Settings(database=path)) as engine:
+    async with open_engine(EmbeddedSettings(database=path)) as engine:
 
         async def said(document, many):
             """Return what a run is said to wait for, once that is `many` things that last."""

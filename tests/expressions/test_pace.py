@@ -4,8 +4,8 @@ import pytest
 
 from onward.errors import ExpressionError
 from onward.expressions import Account, Jq, Limits, compile_jq
-from onward.expressions.elsewhere import answer, read_answer
-from onward.expressions.pace import Lengthy, Pace, hurried
+from onward.expressions.offload import answer, read_answer
+from onward.expressions.time_slice import TimeSlice, TimeSliceExceeded, within_time_slice
 
 ROWS = [{"id": n, "name": f"n{n % 7}", "tags": ["a", "b"]} for n in range(300)]
 SMALL = Limits(steps=60_000, bytes=1024 * 1024)
@@ -31,16 +31,16 @@ def outcome(evaluate):
 
 def through(source, every=False, account=None):
     """Evaluate at a pace, and have every question answered elsewhere; also return how many."""
-    jq, pace, asked = compile_jq(source), Pace(), 0
+    jq, pace, asked = compile_jq(source), TimeSlice(), 0
     evaluate = jq.evaluate_all if every else jq.evaluate
     while True:
         try:
-            with hurried(pace):
+            with within_time_slice(pace):
                 given = {"rows": ROWS}
                 return evaluate(ROWS, given, limits=SMALL, account=account), asked
         except ExpressionError as error:
             return (str(error), error.code), asked
-        except Lengthy as lengthy:
+        except TimeSliceExceeded as lengthy:
             pace.learn(lengthy, read_answer(answer(lengthy.body)))
             asked += 1
 
@@ -84,7 +84,7 @@ def test_weights_that_are_known_change_no_cost():
 
 
 def test_many_that_are_short_take_turns_and_none_is_done_twice(monkeypatch):
-    jq, pace, turns = compile_jq("last(range(4000 + .))"), Pace(), 0
+    jq, pace, turns = compile_jq("last(range(4000 + .))"), TimeSlice(), 0
     computed, compute = [], Jq._computed
 
     def noted(self, question, meter):
@@ -95,10 +95,10 @@ def test_many_that_are_short_take_turns_and_none_is_done_twice(monkeypatch):
     while True:
         turns += 1
         try:
-            with hurried(pace):
+            with within_time_slice(pace):
                 found = [jq.evaluate(n, {}) for n in range(100)]
             break
-        except Lengthy as lengthy:
+        except TimeSliceExceeded as lengthy:
             assert not lengthy.body
             pace.rest()
 
@@ -108,12 +108,12 @@ def test_many_that_are_short_take_turns_and_none_is_done_twice(monkeypatch):
 
 
 def test_nothing_in_an_expression_can_catch_the_question():
-    with pytest.raises(Lengthy), hurried(Pace()):
+    with pytest.raises(TimeSliceExceeded), within_time_slice(TimeSlice()):
         compile_jq('try until(false; .) catch "caught"').evaluate(1, {})
 
 
 def test_outside_of_a_pace_nobody_waits():
-    with hurried(Pace()):
+    with within_time_slice(TimeSlice()):
         pass
 
     assert 29_999 == compile_jq("last(range(30000))").evaluate(None, {})

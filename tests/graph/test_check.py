@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onward.languages.graph.check import check
+from onward.bootstrap.catalogue import builtin
+from onward.languages.graph.check.document import check
 from onward.languages.graph.document import parse, parse_definition
-from onward.nodes.catalogue import builtin
 
 EXAMPLES = sorted(Path(__file__).parents[2].joinpath("examples").glob("*.yaml"))
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.errors import DefinitionError
+from onward.kernel.retry import RetryPolicy
 from onward.languages.graph.document import parse, parse_definition
-from onward.languages.graph.model import EdgeDocument, ErrorPolicy, NodeDocument, RetryPolicy
+from onward.languages.graph.model import EdgeDocument, ErrorPolicy, NodeDocument
 
 FULL = """
 id: order

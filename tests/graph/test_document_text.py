@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.errors import DefinitionError
+from onward.languages.document.json import read_json
+from onward.languages.document.source import read
+from onward.languages.document.yaml import read_yaml
 from onward.languages.graph.document import parse
-from onward.languages.graph.json_text import read_json
-from onward.languages.graph.source import read
-from onward.languages.graph.yaml_text import read_yaml
 
 
 def refusal(text, file=""):

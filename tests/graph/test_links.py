@@ -4,14 +4,14 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from onward.bootstrap.catalogue import builtin
 from onward.errors import DefinitionError
 from onward.kernel.lineage import Frame
 from onward.kernel.outcome import Failed
 from onward.kernel.program import Activity
-from onward.languages.graph.check import check
+from onward.languages.graph.check.document import check
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
-from onward.nodes.catalogue import builtin
 
 DECIDE = {"decide": {"approval": "ask", "approver": "ada"}}
 

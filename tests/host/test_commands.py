@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from onward.adapters.host.commands import HostCommands
-from onward.ports.commands import Command
-from onward.ports.outside import OutsideError
+from onward.ports.nodes.commands import Command
+from onward.ports.nodes.outside import OutsideError
 
 
 def shell(text, **more):

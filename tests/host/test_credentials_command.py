@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from onward.bootstrap import open_vault
-from onward.cli.credentials import credentials
+from onward.adapters.host.vault import open_vault
+from onward.cli.commands.credentials.file_store import credentials
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_add_reads_json_from_standard_input(here: Path):
 
 
 def test_on_a_terminal_add_asks_and_does_not_echo_the_value(here: Path):
-    code = "from onward.cli.credentials import credentials; credentials()"
+    code = "from onward.cli.commands.credentials.file_store import credentials; credentials()"
     terminal, side = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", code, "add", "api"],

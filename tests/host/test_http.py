@@ -10,7 +10,7 @@ import pytest
 
 from host.servers import Certificates, Received, http_site, reply, tcp_server
 from onward.adapters.host.http import HostHttp
-from onward.ports.outside import HttpAnswer, HttpRequest, OutsideError
+from onward.ports.nodes.outside import HttpAnswer, HttpRequest, OutsideError
 
 
 async def fetch(http: HostHttp | None = None, **request: object) -> HttpAnswer:

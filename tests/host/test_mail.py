@@ -11,7 +11,7 @@ import pytest
 
 from host.servers import Certificates, smtp_server, tcp_server
 from onward.adapters.host.mail import HostMail
-from onward.ports.outside import MailServer, OutsideError
+from onward.ports.nodes.outside import MailServer, OutsideError
 
 MESSAGE = b"From: ann@test.example\r\nSubject: hello\r\n\r\nGood morning.\r\n.\r\nBye.\r\n"
 LOGIN = {"username": "ann", "password": "s3cret-word"}

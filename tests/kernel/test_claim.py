@@ -11,7 +11,6 @@ from kernel.builders import (
     scatter,
     token,
 )
-from onward.kernel.claims import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Finish, Run
 from onward.kernel.effects import (
     Close,
     Closed,
@@ -22,6 +21,7 @@ from onward.kernel.effects import (
     Stands,
     Superseded,
 )
+from onward.kernel.verdicts import CLOSED, DUPLICATE, SETTLED, SUPERSEDED, Execute, Finish
 
 
 def record(name="t", outcome=b"outcome", siblings=2, scope="", tag="ok"):
@@ -29,7 +29,7 @@ def record(name="t", outcome=b"outcome", siblings=2, scope="", tag="ok"):
 
 
 def test_a_token_that_was_never_seen_runs():
-    assert Run() == coordination().claim(token())
+    assert Execute() == coordination().claim(token())
 
 
 def test_a_redelivery_of_the_owner_runs_again():
@@ -39,7 +39,7 @@ def test_a_redelivery_of_the_owner_runs_again():
     """
     run = coordination()
     run.claim(token())
-    assert Run() == run.claim(token())
+    assert Execute() == run.claim(token())
 
 
 def test_another_copy_of_a_claimed_token_is_a_duplicate():
@@ -52,7 +52,7 @@ def test_whichever_copy_comes_first_owns_the_token():
     run = coordination()
     run.claim(again(token()))
     assert DUPLICATE == run.claim(token())
-    assert Run() == run.claim(again(token()))
+    assert Execute() == run.claim(again(token()))
 
 
 def test_the_first_child_seen_fixes_its_parents_outcome():
@@ -64,7 +64,7 @@ def test_the_first_child_seen_fixes_its_parents_outcome():
 def test_a_second_child_of_the_same_outcome_runs():
     run = coordination()
     run.claim(token("one", parent="fork", outcome="ok", siblings=2))
-    assert Run() == run.claim(token("two", parent="fork", outcome="ok", siblings=2))
+    assert Execute() == run.claim(token("two", parent="fork", outcome="ok", siblings=2))
 
 
 def test_a_superseded_child_is_not_counted_as_alive():
@@ -85,7 +85,7 @@ def test_a_parent_with_several_children_runs_again_since_some_may_not_have_been_
     run = coordination()
     run.claim(token("parent"))
     run.claim(token("child", parent="parent", outcome="ok", siblings=2))
-    assert Run() == run.claim(token("parent"))
+    assert Execute() == run.claim(token("parent"))
 
 
 def test_outcomes_are_fixed_per_scope():
@@ -93,7 +93,7 @@ def test_outcomes_are_fixed_per_scope():
     run.answer(scatter())
     for index, tag in enumerate(("true", "false")):
         child = token(f"c{index}", parent="if", outcome=tag, lineage_stack=item("s", index))
-        assert Run() == run.claim(child)
+        assert Execute() == run.claim(child)
 
 
 # -- recorded outcomes ---------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def test_a_recorded_outcome_is_followed_instead_of_executing_again():
     run = coordination()
     run.claim(token())
     run.answer(record(outcome=b"first"))
-    assert Run(b"first") == run.claim(token())
+    assert Execute(b"first") == run.claim(token())
 
 
 def test_the_first_recorded_outcome_stands():
@@ -194,7 +194,7 @@ def test_other_items_go_on_when_one_is_closed():
     run = coordination()
     run.answer(scatter())
     run.answer(abort("t", item("s", 1)))
-    assert Run() == run.claim(token("other", lineage_stack=item("s", 2)))
+    assert Execute() == run.claim(token("other", lineage_stack=item("s", 2)))
 
 
 def test_a_token_is_closed_when_any_scope_around_it_is():

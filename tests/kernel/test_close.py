@@ -15,7 +15,6 @@ from kernel.builders import (
     try_open,
 )
 from onward.kernel.cells import MemoryCells
-from onward.kernel.claims import Run
 from onward.kernel.effects import (
     Close,
     Closed,
@@ -31,6 +30,7 @@ from onward.kernel.effects import (
     Superseded,
     Values,
 )
+from onward.kernel.verdicts import Execute
 
 
 def status(run, **how):
@@ -61,7 +61,7 @@ def test_a_failing_attempt_cannot_end_the_run_when_another_attempt_went_on():
     run = coordination()
     run.claim(token("child", parent="t", outcome="ok"))
     assert None is status(run, by="t", unit="t", message=completion("halted"))
-    assert Run() == run.claim(token("grandchild", parent="child"))
+    assert Execute() == run.claim(token("grandchild", parent="child"))
 
 
 def test_of_a_forgotten_run_only_the_tombstone_is_kept():

@@ -4,7 +4,6 @@ import pytest
 
 from kernel.builders import arrive, completion, coordination, fill, leave, scatter, token
 from onward.kernel.cells import MemoryCells
-from onward.kernel.claims import CLOSED, LOST, Run
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import (
     Begin,
@@ -19,6 +18,7 @@ from onward.kernel.effects import (
     Superseded,
 )
 from onward.kernel.messages import run_of
+from onward.kernel.verdicts import CLOSED, LOST, Execute
 
 
 def lost():
@@ -56,7 +56,7 @@ def test_an_outcome_that_history_knows_is_followed_and_not_executed_again():
     run = lost()
     run.answer(Restore(scope="", token_id="t", outcome=b"known"))
     run.answer(Begin())
-    assert Run(b"known") == run.claim(token("t"))
+    assert Execute(b"known") == run.claim(token("t"))
 
 
 def test_what_is_on_record_stands_against_history():

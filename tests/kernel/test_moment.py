@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onward.kernel.moment import LATEST_MS, from_iso, to_iso
+from onward.kernel.timestamps import LATEST_MS, from_iso, to_iso
 
 
 @given(st.integers(-30_610_224_000_000, LATEST_MS))

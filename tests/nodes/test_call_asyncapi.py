@@ -8,8 +8,8 @@ import pika
 import pytest
 
 from onward.kernel.outcome import Failed, Succeeded
-from onward.nodes.call_asyncapi import CallAsyncapi
-from onward.ports.node import Tools
+from onward.nodes.serverless.asyncapi import CallAsyncapi
+from onward.ports.nodes.node import Tools
 from support.harness import ListLog, NoMail, NoNetwork
 
 

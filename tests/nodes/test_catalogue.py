@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from onward.nodes.catalogue import builtin
-from onward.ports.node import NodeType, Runnable
+from onward.bootstrap.catalogue import builtin
+from onward.ports.nodes.node import NodeType, Runnable
 
 FIXED = {
     "manual_trigger": "",

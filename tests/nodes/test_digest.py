@@ -2,8 +2,8 @@
 
 import pytest
 
-from onward.nodes.digest import answer_challenge
-from onward.nodes.refused import Refused
+from onward.nodes.auth.digest import answer_challenge
+from onward.nodes.failures import Refused
 
 CHALLENGE = (
     'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={}, '

@@ -13,8 +13,8 @@ from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail
 from onward.kernel.outcome import Failed, Succeeded
-from onward.nodes.http import HttpNode
-from onward.ports.node import Tools
+from onward.nodes.graph.http import HttpNode
+from onward.ports.nodes.node import Tools
 
 
 async def run(

@@ -17,10 +17,10 @@ from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail
 from onward.kernel.outcome import Failed, Succeeded
-from onward.nodes.mail_message import addresses
-from onward.nodes.refused import Refused
-from onward.nodes.smtp import SmtpNode
-from onward.ports.node import Tools
+from onward.nodes.failures import Refused
+from onward.nodes.graph.mail_message import addresses
+from onward.nodes.graph.smtp import SmtpNode
+from onward.ports.nodes.node import Tools
 
 MAIL = {"to": "bob@test.example", "from": "ann@test.example", "subject": "hi", "text": "hello"}
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.store import open_store
 from onward.errors import StorageError
 
 SECRET = "s3cr3t-word"

@@ -8,7 +8,7 @@ import pytest
 
 from onward.adapters.postgres import statements
 from onward.adapters.postgres.migrations import NAME, migrate, migrations, obstacle
-from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.store import open_store
 from onward.errors import StorageError
 
 TABLES = {

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from msgspec import Raw
 
-from onward.adapters.postgres.opening import open_store
+from onward.adapters.postgres.store import open_store
 from onward.errors import StorageError
 from onward.kernel.context import Ref, stored
 from support.ledger import completion, execution, status

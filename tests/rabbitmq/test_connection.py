@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from onward.adapters.rabbitmq.bus import RabbitBus
-from onward.ports.bus import BusError
+from onward.ports.cluster.bus import BusError
 from services.process import free_port
 
 QUEUE = "workflow.execution"

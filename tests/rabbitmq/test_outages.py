@@ -7,7 +7,7 @@ import pytest
 
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.errors import MessageError
-from onward.ports.bus import BusError
+from onward.ports.cluster.bus import BusError
 
 QUEUE = "workflow.execution"
 

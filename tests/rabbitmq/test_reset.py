@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from onward.adapters.rabbitmq.bus import RabbitBus
-from onward.ports.bus import BusUnavailableError
+from onward.ports.cluster.bus import BusUnavailableError
 
 
 async def test_a_connection_that_is_closed_before_the_first_byte_may_be_better_later():

@@ -8,7 +8,7 @@ import pytest
 
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.adapters.rabbitmq.topology import Topology, check_version, default_message_limit
-from onward.ports.bus import BusError
+from onward.ports.cluster.bus import BusError
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "topology.md"
 

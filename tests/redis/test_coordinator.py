@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 
 from contract.test_coordination_differential import LINEAGES, claims, questions
 from kernel.builders import completion, fill, item, leave, scatter, token
-from onward.kernel.claims import CLOSED, Finish, Run
 from onward.kernel.effects import Close, Forget, Values
 from onward.kernel.lineage import scope_of
+from onward.kernel.verdicts import CLOSED, Execute, Finish
 from support.coordinators import InMemory, InRedis
 
 LINEAGE_OF = {scope_of(lineage): lineage for lineage in LINEAGES}
@@ -89,11 +89,11 @@ def test_whoever_dies_while_forgetting_does_it_once_more(server):
 def test_a_server_that_forgot_the_scripts_gets_them_again(server):
     loop, redis = server
     run = InRedis(loop, redis, "forgetful")
-    assert Run() == run.claim(token("a"))
+    assert Execute() == run.claim(token("a"))
 
     loop.run_until_complete(redis.script_flush())
 
-    assert Run() == run.claim(token("a"))
+    assert Execute() == run.claim(token("a"))
 
 
 def test_more_questions_at_once_than_fit_one_round_trip_are_all_answered(server):
@@ -108,7 +108,7 @@ def test_more_questions_at_once_than_fit_one_round_trip_are_all_answered(server)
     verdicts = loop.run_until_complete(ask())
 
     assert 1_200 == len(verdicts)
-    assert {Run()} == set(verdicts)
+    assert {Execute()} == set(verdicts)
 
 
 def test_keys_of_a_living_run_never_expire(server):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from onward.adapters.redis.opening import open_redis
+from onward.adapters.redis.connection import open_redis
 from onward.errors import StorageError, StorageUnavailableError, UnavailableError
 
 

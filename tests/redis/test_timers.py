@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from onward.adapters.redis.timers import CLAIM_BYTES, RedisTimers
-from onward.ports.timers import Due
+from onward.ports.cluster.timers import Due
 
 
 @pytest.fixture

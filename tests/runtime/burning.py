@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from onward.kernel.outcome import Succeeded
-from onward.ports.node import BlockingTools, Catalogue
+from onward.ports.nodes.node import BlockingTools, Catalogue
 
 
 class Burn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

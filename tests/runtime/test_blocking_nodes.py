@@ -6,14 +6,15 @@ import os
 import msgspec
 import pytest
 
-from onward.bootstrap import Settings, now_ms, open_engine
+from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.host import now_ms
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Failed, Succeeded
 from onward.kernel.program import Activity
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
-from onward.ports.node import Catalogue
-from onward.runtime.activities import Activities
+from onward.ports.nodes.node import Catalogue
+from onward.runtime.activity.runner import ActivityRunner
 from runtime.burning import Burn, add_burning
 from support.documents import TRIGGER, node, transform, workflow
 from support.harness import ListLog, NamedSecrets, NoMail, NoNetwork
@@ -26,7 +27,7 @@ TOKEN = Token(
 
 @pytest.fixture
 async def activities():
-    one = Activities(NoNetwork(), NoMail(), ListLog(), NamedSecrets())
+    one = ActivityRunner(NoNetwork(), NoMail(), ListLog(), NamedSecrets())
     yield one
     await one.aclose()
 
@@ -169,7 +170,7 @@ async def test_an_engine_goes_on_while_a_node_burns(tmp_path, kind):
     )
     program = compile_graph(parse_definition(document), catalogue)
     seen = []
-    settings = Settings(database=tmp_path / "onward.db")
+    settings = EmbeddedSettings(database=tmp_path / "onward.db")
     async with open_engine(settings, catalogue=catalogue, observe=[seen.append]) as engine:
         run = await engine.start(program, program.document.source, None)
         ended = await engine.wait(run)

@@ -1,6 +1,6 @@
 """How often something may be tried."""
 
-from onward.runtime.buckets import MOST, Buckets
+from onward.runtime.security.rate_limit import MOST, Buckets
 
 
 class Clock:

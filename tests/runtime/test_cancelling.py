@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from onward.runtime import cancelling
-from onward.runtime.cancelling import cancel, together
+from onward.runtime import tasks
+from onward.runtime.tasks import cancel, together
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(cancelling, "REPEAT_S", 0)
+    monkeypatch.setattr(tasks, "REPEAT_S", 0)
 
 
 async def deaf(times, heard):

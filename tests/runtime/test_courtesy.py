@@ -2,12 +2,12 @@
 
 import asyncio
 
-from onward.runtime.courtesy import LONG_S, Courtesy
+from onward.runtime.activity.evaluators import LONG_S, LoopFairness
 
 
 async def order_of(seconds):
     """Return the order in which three evaluations and three turns of the loop happened."""
-    courtesy, happened = Courtesy(), []
+    courtesy, happened = LoopFairness(), []
 
     async def evaluate(number):
         await courtesy.wait()

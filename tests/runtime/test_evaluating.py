@@ -7,9 +7,9 @@ import signal
 import pytest
 
 from onward.expressions import compile_jq
-from onward.expressions.pace import Lengthy, Pace, hurried
-from onward.runtime import evaluating
-from onward.runtime.evaluating import Evaluators
+from onward.expressions.time_slice import TimeSlice, TimeSliceExceeded, within_time_slice
+from onward.runtime.activity import evaluators as evaluating
+from onward.runtime.activity.evaluators import Evaluators
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ async def evaluators():
 
 
 def question(source, data=None):
-    with pytest.raises(Lengthy) as caught, hurried(Pace()):
+    with pytest.raises(TimeSliceExceeded) as caught, within_time_slice(TimeSlice()):
         compile_jq(source).evaluate(data, {})
     return caught.value
 
@@ -100,7 +100,7 @@ async def test_work_that_asks_is_done_again_with_every_answer(evaluators):
 
     async def work(pace):
         seen.append(pace)
-        with hurried(pace):
+        with within_time_slice(pace):
             return [compile_jq(one).evaluate(None, {}) for one in sources]
 
     assert [29_999, 39_999, 2] == await evaluators.through(work)

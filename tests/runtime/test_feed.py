@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from onward.errors import StorageError
-from onward.ports.events import Event
+from onward.kernel.run_events import RunEvent
 from onward.runtime import feed as following
-from onward.runtime import press
-from onward.runtime.feed import Feed
-from onward.runtime.press import PAGE, Edition
+from onward.runtime import feed as press
+from onward.runtime.feed import PAGE, Feed, NextPage
 
 
 class Archive:
@@ -25,7 +24,7 @@ class Archive:
         self.away = False
 
     def write(self, feed, kind="node.progress"):
-        self.written.append(Event(seq=len(self.written) + 1, at="", type=kind))
+        self.written.append(RunEvent(seq=len(self.written) + 1, at="", type=kind))
         self.ended = self.ended or kind == "run.ended"
         feed.tell("x")
 
@@ -109,7 +108,7 @@ async def test_who_does_not_read_on_keeps_nothing():
         archive.write(feed)
         await asyncio.sleep(0.002)
     gc.collect()
-    editions = sum(isinstance(one, Edition) for one in gc.get_objects())
+    editions = sum(isinstance(one, NextPage) for one in gc.get_objects())
     archive.write(feed, "run.ended")
     told = await quick
     rest = [one.seq async for page in stuck for one in page]

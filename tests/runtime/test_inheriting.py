@@ -1,12 +1,12 @@
 """Which signals a new attempt has: what was given stays given, unless its wait is done again."""
 
+from onward.bootstrap.catalogue import builtin
 from onward.kernel.lineage import Frame
+from onward.kernel.records import VisitRecord
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
-from onward.nodes.catalogue import builtin
-from onward.ports.journal import NodeRun
-from onward.ports.signals import KeptSignal
-from onward.runtime.inheriting import inherited, inherited_until
+from onward.ports.storage.signals import StoredSignal
+from onward.runtime.control.retry_history import inherited, inherited_until
 
 DOCUMENT = {
     "id": "flow",
@@ -22,7 +22,7 @@ PROGRAM = compile_graph(parse_definition(DOCUMENT), builtin)
 
 
 def ended(node, token, status="success", lineage=(), at_ms=10):
-    return NodeRun(
+    return VisitRecord(
         execution_id="r",
         token_id=token,
         node_id=node,
@@ -39,7 +39,7 @@ def ended(node, token, status="success", lineage=(), at_ms=10):
 
 def sent(*places):
     return [
-        KeptSignal(
+        StoredSignal(
             execution_id="r", address=place, signal_id=str(n), content=b"{}", sender="", sent_ms=n
         )
         for n, place in enumerate(places)

@@ -4,15 +4,15 @@ import msgspec
 
 from api.documents import chain
 from kernel.builders import token
+from onward.bootstrap.catalogue import builtin
 from onward.kernel.ids import derive
 from onward.kernel.lineage import Frame
 from onward.kernel.outcome import Outcome, Suspended
+from onward.kernel.records import VisitRecord
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
-from onward.nodes.catalogue import builtin
-from onward.ports.journal import NodeRun
-from onward.runtime.keeping import Again, Outline, kept_of, repeated
-from onward.runtime.repair import restorations
+from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_of, repeated
+from onward.runtime.token.restore import restorations
 
 AFTER = {
     "first": frozenset({"each", "ask", "all", "after"}),
@@ -22,12 +22,12 @@ AFTER = {
     "after": frozenset(),
     "beside": frozenset(),
 }
-GRAPH = Outline(AFTER, frozenset({"beside"}))
+GRAPH = RunOutline(AFTER, frozenset({"beside"}))
 
 
 def visit(node, token=None, status="success", item=None, attempt=1):
     lineage = () if item is None else (Frame("each", f"b{item}", item, 9, "split"),)
-    return NodeRun(
+    return VisitRecord(
         execution_id="old",
         token_id=token or (node if item is None else f"{node}{item}"),
         node_id=node,
@@ -43,7 +43,7 @@ def visit(node, token=None, status="success", item=None, attempt=1):
 
 
 def kept(*history, outline=GRAPH, **again):
-    return [(one.node_id, one.token_id) for one in kept_of(history, Again(**again), outline)]
+    return [(one.node_id, one.token_id) for one in kept_of(history, RetriedRun(**again), outline)]
 
 
 def test_items_that_succeeded_are_kept_and_what_joins_them_is_not():
@@ -57,7 +57,7 @@ def test_items_that_succeeded_are_kept_and_what_joins_them_is_not():
     ]
 
     assert [("first", "first"), ("ask", "ask0")] == kept(*history)
-    assert 1 == repeated(history, Again(), GRAPH)
+    assert 1 == repeated(history, RetriedRun(), GRAPH)
 
 
 def test_a_split_that_failed_because_of_its_items_does_not_take_the_others_with_it():
@@ -116,7 +116,7 @@ def test_a_wait_that_did_not_end_is_not_kept():
 
 
 def test_of_a_tree_what_came_before_its_end_is_kept():
-    tree = Outline()
+    tree = RunOutline()
     history = [visit("a"), visit("b", status="failed"), visit("c"), visit("b", "b2", "failed")]
 
     assert ["a", "b", "c"] == [token for _, token in kept(*history, outline=tree, ended_at="b")]

@@ -5,14 +5,14 @@ import pytest
 from onward.errors import MessageError
 from onward.kernel.messages import MAX_BYTES, Token, encode_message
 from onward.kernel.outcome import Failed, Succeeded
-from onward.runtime import handling
-from onward.runtime.handling import sound
+from onward.runtime.token import pipeline
+from onward.runtime.token.pipeline import storable
 
 
 def test_an_output_beyond_the_limit_is_a_failed_node_that_names_its_size(monkeypatch):
-    monkeypatch.setattr(handling, "OUTPUT_LIMIT", 100)
+    monkeypatch.setattr(pipeline, "OUTPUT_LIMIT", 100)
 
-    kept, refused = sound(Succeeded("x" * 98)), sound(Succeeded("x" * 99))
+    kept, refused = storable(Succeeded("x" * 98)), storable(Succeeded("x" * 99))
 
     assert isinstance(kept, Succeeded)
     assert isinstance(refused, Failed)

@@ -8,10 +8,10 @@ from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.signer import HostSigner
 from onward.errors import CredentialError
 from onward.kernel.program import Activity, LinkAsked
-from onward.nodes.http import HttpNode
-from onward.runtime.invitations import read_link
-from onward.runtime.linking import Linker, filled, secrets_of
-from onward.runtime.redaction import Redactor
+from onward.nodes.graph.http import HttpNode
+from onward.runtime.activity.node_links import NodeLinks, filled, secrets_of
+from onward.runtime.activity.redaction import Redactor
+from onward.runtime.signals.signed_links import read_link
 
 NOW_MS = 1_000
 ASKED = LinkAsked(
@@ -41,7 +41,7 @@ def test_a_link_stands_where_its_mark_was_and_allows_what_was_asked(signer):
     )
     activity = Activity(node, None, None, links=(ASKED,))
 
-    links = Linker(signer, Noon(), "https://onward.example/").links(token(), activity.links)
+    links = NodeLinks(signer, Noon(), "https://onward.example/").links(token(), activity.links)
     done = filled(activity, links)
 
     (link,) = links.values()
@@ -55,7 +55,7 @@ def test_a_link_stands_where_its_mark_was_and_allows_what_was_asked(signer):
 
 
 def test_a_link_that_comes_back_is_redacted_whole_and_in_part(signer):
-    links = Linker(signer, Noon(), "https://onward.example").links(token(), [ASKED])
+    links = NodeLinks(signer, Noon(), "https://onward.example").links(token(), [ASKED])
     (link,) = links.values()
 
     kept = str(Redactor([secrets_of(links)]).redact({"echo": f"see {link}", "x": link[30:]}))
@@ -65,4 +65,4 @@ def test_a_link_that_comes_back_is_redacted_whole_and_in_part(signer):
 
 def test_without_an_address_there_are_no_links_and_the_remedy_is_named(signer):
     with pytest.raises(CredentialError, match="--public-url"):
-        Linker(signer, Noon(), "").links(token(), [ASKED])
+        NodeLinks(signer, Noon(), "").links(token(), [ASKED])

@@ -1,9 +1,9 @@
 """Statuses travel together, and are sent until the broker has them."""
 
 from onward.kernel.messages import decode_statuses
-from onward.ports.bus import BusError
-from onward.runtime import outbox
-from onward.runtime.outbox import Outbox
+from onward.ports.cluster.bus import BusError
+from onward.runtime.cluster import status_outbox
+from onward.runtime.cluster.status_outbox import StatusOutbox
 from support.ledger import status
 
 
@@ -23,7 +23,7 @@ class Broker:
 
 async def test_what_is_reported_together_travels_together():
     broker = Broker()
-    box = Outbox(broker)
+    box = StatusOutbox(broker)
     batches = [box.report(status(name)) for name in ("a", "b", "c")]
     await batches[0].done
 
@@ -32,17 +32,17 @@ async def test_what_is_reported_together_travels_together():
 
 
 async def test_a_status_that_is_not_taken_is_sent_until_it_is(monkeypatch):
-    monkeypatch.setattr(outbox, "AGAIN_S", 0)
+    monkeypatch.setattr(status_outbox, "AGAIN_S", 0)
     broker = Broker(refusals=3)
-    await Outbox(broker).report(status("a")).done
+    await StatusOutbox(broker).report(status("a")).done
 
     assert [["a"]] * 4 == broker.taken
 
 
 async def test_a_full_batch_does_not_wait():
     broker = Broker()
-    box = Outbox(broker)
-    *_, batch = [box.report(status(f"{number}")) for number in range(outbox.MOST)]
+    box = StatusOutbox(broker)
+    *_, batch = [box.report(status(f"{number}")) for number in range(status_outbox.MOST)]
     await batch.done
 
-    assert [outbox.MOST] == [len(one) for one in broker.taken]
+    assert [status_outbox.MOST] == [len(one) for one in broker.taken]

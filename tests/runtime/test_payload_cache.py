@@ -3,7 +3,7 @@
 import pytest
 
 from onward.kernel.context import stored
-from onward.runtime.payload_cache import Missing, PayloadCache
+from onward.runtime.cluster.payload_cache import PayloadCache, PayloadMissing
 
 
 class Shelf:
@@ -29,6 +29,6 @@ async def test_what_was_used_last_is_kept_when_room_is_short():
     await cache.put("run", third)
 
     assert b'"aa"' == cache.load("run", first.ref)
-    with pytest.raises(Missing):
+    with pytest.raises(PayloadMissing):
         cache.load("run", second.ref)
     assert b'"bb"' == await cache.get("run", second.ref)

@@ -7,8 +7,8 @@ import msgspec
 
 from onward.kernel.effects import Publish, Report
 from onward.kernel.messages import Token
-from onward.runtime.outbox import Outbox
-from onward.runtime.performing import Performer
+from onward.runtime.cluster.effects import EffectPerformer
+from onward.runtime.cluster.status_outbox import StatusOutbox
 from onward.runtime.queues import EXECUTION, STATUS
 from support.jumping import FixedChance
 
@@ -46,7 +46,7 @@ async def test_a_token_waits_for_the_confirm_of_the_status_before_it():
         activities=SimpleNamespace(lines=None),
     )
     performing = asyncio.create_task(
-        Performer(services, Outbox(broker), None).perform(VISIT, judgement(), 0)
+        EffectPerformer(services, StatusOutbox(broker), None).perform(VISIT, judgement(), 0)
     )
     while not broker.taken:
         await asyncio.sleep(0)

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from onward.runtime.outbox import Batch
-from onward.runtime.sending import Sending
+from onward.runtime.cluster.effects import EffectSender
+from onward.runtime.cluster.status_outbox import StatusBatch
 
 
 def batch():
     """Return statuses on their way."""
-    return Batch(asyncio.get_running_loop().call_later(0, lambda: None))
+    return StatusBatch(asyncio.get_running_loop().call_later(0, lambda: None))
 
 
 async def settle():
@@ -26,7 +26,7 @@ async def test_all_is_confirmed_when_the_last_confirm_has_come():
     async def publish(confirm):
         await confirm
 
-    sending = Sending()
+    sending = EffectSender()
     for confirm in confirms:
         sending.publish(publish(confirm))
     sending.tell(told)
@@ -45,7 +45,7 @@ async def test_a_publish_that_fails_is_raised():
     async def refused():
         raise ConnectionError("no")
 
-    sending = Sending()
+    sending = EffectSender()
     sending.publish(refused())
 
     with pytest.raises(ConnectionError, match="no"):
@@ -58,7 +58,7 @@ async def test_something_else_is_done_only_after_a_message_has_left():
     async def publish():
         left.append("message")
 
-    sending = Sending()
+    sending = EffectSender()
     sending.publish(publish())
     sending.go_on()
     await settle()
@@ -69,7 +69,7 @@ async def test_something_else_is_done_only_after_a_message_has_left():
 
 async def test_who_stops_waiting_for_a_status_leaves_it_to_the_others():
     told = batch()
-    first, second = Sending(), Sending()
+    first, second = EffectSender(), EffectSender()
     for one in (first, second):
         one.tell(told)
     waiting = [asyncio.create_task(one.confirmed()) for one in (first, second)]
@@ -88,7 +88,7 @@ async def test_a_message_that_was_never_begun_is_forgotten():
     async def publish():
         left.append("message")
 
-    sending = Sending()
+    sending = EffectSender()
     sending.publish(publish())
     sending.close()
     await sending.confirmed()
@@ -97,7 +97,7 @@ async def test_a_message_that_was_never_begun_is_forgotten():
 
 
 async def test_a_status_is_heard_when_its_confirm_has_come():
-    sending, told = Sending(), batch()
+    sending, told = EffectSender(), batch()
     sending.tell(told)
     heard = asyncio.create_task(sending.heard())
     await settle()

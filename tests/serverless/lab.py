@@ -14,26 +14,26 @@ from typing import Any
 import msgspec
 import pytest
 
-from onward.adapters.access.listeners import TableListeners
-from onward.adapters.access.signals import TableSignals
-from onward.adapters.embedded.registry import SqliteRegistry
-from onward.adapters.embedded.tables import SqliteTables
 from onward.adapters.host.commands import HostCommands
-from onward.adapters.host.fetching import FetchError
-from onward.bootstrap.bundles import gather
-from onward.bootstrap.homes import EngineHome, Household
+from onward.adapters.host.document_files import FetchError
+from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.signals import TableSignals
+from onward.adapters.sqlite.connection import SqliteDatabase
+from onward.adapters.sqlite.workflows import SqliteRegistry
+from onward.bootstrap.embedded import ChildRunWatcher, EmbeddedRunHost
+from onward.bootstrap.languages import gather
+from onward.cli.output.run_result import RunError, error_of
 from onward.kernel.ids import fingerprint
-from onward.languages.graph.source import read
-from onward.languages.serverless.document import parse, parse_definition
+from onward.kernel.records import Definition
+from onward.languages.document.source import read
 from onward.languages.serverless.program import ServerlessProgram
-from onward.nodes.calls import calls
-from onward.ports.commands import CommandKind
-from onward.ports.journal import Definition
-from onward.ports.outside import HttpAnswer, HttpRequest, OutsideError
-from onward.ports.workflows import Registry, Version, Workflow
-from onward.runtime.engine import Engine
-from onward.runtime.hub import Hub
-from onward.runtime.result import RunError, error_of
+from onward.languages.serverless.read.document import parse, parse_definition
+from onward.nodes.serverless.catalogue import calls
+from onward.ports.nodes.commands import CommandKind
+from onward.ports.nodes.outside import HttpAnswer, HttpRequest, OutsideError
+from onward.ports.storage.workflows import WorkflowRecord, WorkflowRegistry, WorkflowVersion
+from onward.runtime.embedded.engine import EmbeddedEngine
+from onward.runtime.triggers.event_hub import LocalEventHub
 from support.harness import Ended, Lab
 
 HEAD = {"dsl": "1.0.3", "namespace": "test", "name": "case", "version": "1.0.0"}
@@ -90,13 +90,13 @@ def _waits_or_ended(news: Any) -> bool:
     return bool(news.status not in ("running", "success", "failed") or not hasattr(news, "node_id"))
 
 
-async def register(registry: Registry, source: str) -> None:
+async def register(registry: WorkflowRegistry, source: str) -> None:
     """Keep a workflow where runs find it, as its newest version."""
     parsed = parse(source)
     definition = Definition(fingerprint(parsed.source), parsed.id, parsed.source)
     before = await registry.workflow(parsed.id)
     number = before.latest + 1 if before else 1
-    after = Workflow(
+    after = WorkflowRecord(
         workflow_id=parsed.id,
         revision=number,
         latest=number,
@@ -105,7 +105,7 @@ async def register(registry: Registry, source: str) -> None:
         created_ms=0,
         changed_ms=0,
     )
-    version = Version(
+    version = WorkflowVersion(
         workflow_id=parsed.id, number=number, definition_ref=definition.ref, created_ms=0
     )
     assert await registry.save(after, version, definition)
@@ -152,8 +152,8 @@ class TreeLab(Lab):
 
     def equipment(self, send: Any) -> dict[str, Any]:
         """Return a hub on the same file, and commands if they are allowed."""
-        tables = SqliteTables(File(self.path))
-        self.hub = Hub(
+        tables = SqliteDatabase(File(self.path))
+        self.hub = LocalEventHub(
             TableListeners(tables), TableSignals(tables), send, self.clock, self.heard.take
         )
         return {
@@ -163,10 +163,12 @@ class TreeLab(Lab):
         }
 
     @asynccontextmanager
-    async def engine(self, *, slots: int = 64) -> AsyncIterator[Engine]:
+    async def engine(self, *, slots: int = 64) -> AsyncIterator[EmbeddedEngine]:
         """Serve the file until the context is left; runs may start others."""
         file: Any = File(self.path)
-        self.household = household = Household(EngineHome(file, self._compiled), self.log)
+        self.household = household = ChildRunWatcher(
+            EmbeddedRunHost(file, self._compiled), self.log
+        )
         done = household._done
 
         def over(task: asyncio.Task[None]) -> None:

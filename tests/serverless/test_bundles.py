@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from onward.adapters.host.fetching import FetchError, fetch
+from onward.adapters.host.document_files import FetchError, fetch
 from onward.bootstrap.languages import compile_source, examine
 from onward.errors import DefinitionError
-from onward.languages.serverless.document import parse_definition
+from onward.languages.serverless.read.document import parse_definition
 from serverless.lab import workflow
 
 

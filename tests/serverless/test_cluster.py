@@ -9,8 +9,8 @@ import pytest
 from distributed.lab import laboratory, publish
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.bootstrap.languages import compile_source, read_definition
-from onward.languages.serverless.document import parse_definition
-from onward.runtime.evaluating import Evaluators
+from onward.languages.serverless.read.document import parse_definition
+from onward.runtime.activity.evaluators import Evaluators
 from onward.runtime.queues import EXECUTION
 from serverless.lab import workflow
 from serverless.test_subscriptions import left, taking

@@ -3,7 +3,7 @@
 import pytest
 
 from onward.errors import DefinitionError
-from onward.languages.serverless.document import is_serverless, parse, parse_definition
+from onward.languages.serverless.read.document import is_serverless, parse, parse_definition
 
 HEAD = "document: {dsl: '1.0.3', namespace: test, name: case, version: '1.0.0'}\n"
 

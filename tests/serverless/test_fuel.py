@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from onward.runtime.evaluating import Evaluators
+from onward.runtime.activity.evaluators import Evaluators
 from serverless.lab import error_in, output_of, workflow
 
 GET = {"call": "http", "with": {"method": "get", "endpoint": "http://pets/1"}}

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from onward.adapters.embedded.registry import SqliteRegistry
-from onward.bootstrap import Settings, open_engine
+from onward.adapters.sqlite.workflows import SqliteRegistry
+from onward.bootstrap.embedded import EmbeddedSettings, open_engine
 from serverless.lab import HEAD, File, register
 
 ONWARD = Path(sys.executable).with_name("onward")
@@ -199,7 +199,7 @@ RUN_OTHER = {"run": {"workflow": {"namespace": "test", "name": "other", "version
 
 async def keep(database: Path, document: dict[str, object]) -> None:
     """Write a workflow where the runs of a database find it."""
-    async with open_engine(Settings(database=database)):
+    async with open_engine(EmbeddedSettings(database=database)):
         pass  # which makes the tables
     file: Any = File(database)
     await register(SqliteRegistry(file), json.dumps(document))

@@ -5,15 +5,15 @@ import json
 import pytest
 
 from conformance.scenarios import HEAD
-from onward.adapters.access.outlets import TableOutlets
-from onward.adapters.embedded.archive import SqliteArchive
-from onward.adapters.embedded.tables import SqliteTables
 from onward.adapters.host.event_file import EventFile
-from onward.bootstrap.lifecycle import check_sink
+from onward.adapters.sql.publish_positions import TablePublishPositions
+from onward.adapters.sqlite.connection import SqliteDatabase
+from onward.adapters.sqlite.run_queries import SqliteRunQueries
+from onward.bootstrap.telemetry import check_sink
 from onward.errors import InputError
-from onward.ports.outside import OutsideError
-from onward.runtime import lifecycle_publisher
-from onward.runtime.lifecycle_publisher import LifecyclePublisher
+from onward.ports.nodes.outside import OutsideError
+from onward.runtime.signals import lifecycle_publisher
+from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher
 from serverless.lab import File
 
 TASKS = HEAD + "do: [{one: {set: {n: 1}}}, {two: {wait: PT1S}}, {three: {set: {n: 3}}}]"
@@ -36,9 +36,9 @@ async def _publisher(lab, send, holder="me"):
     lab.keeps_events = True
     await lab.run(TASKS)
     file = File(lab.path)
-    outlets = TableOutlets(SqliteTables(file))
+    outlets = TablePublishPositions(SqliteDatabase(file))
     await outlets.take("it", "", first=0, now_ms=0, until_ms=0)
-    archive = SqliteArchive(file)
+    archive = SqliteRunQueries(file)
     return LifecyclePublisher(archive, outlets, send, lab.clock, lab.log, holder), outlets
 
 

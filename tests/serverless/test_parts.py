@@ -5,12 +5,12 @@ import pytest
 from onward.errors import ExpressionError
 from onward.kernel.outcome import NodeError
 from onward.languages.graph.draw import mermaid, svg
-from onward.languages.serverless.document import parse_definition
 from onward.languages.serverless.durations import duration_ms
-from onward.languages.serverless.faults import from_activity, name_of
+from onward.languages.serverless.errors import from_activity, name_of
 from onward.languages.serverless.picture import picture_of
-from onward.languages.serverless.uri_template import UriTemplate
-from onward.languages.serverless.values import Given, expression_in
+from onward.languages.serverless.read.arguments import UriTemplate
+from onward.languages.serverless.read.document import parse_definition
+from onward.languages.serverless.templates import EvaluationInput, expression_in
 from serverless.lab import workflow
 
 
@@ -51,12 +51,12 @@ def test_what_is_no_duration_is_refused(value):
     ],
 )
 def test_a_uri_template_takes_keys_as_they_are_written(template, data, uri):
-    assert uri == UriTemplate(template).evaluate(Given(data, {}, 0))
+    assert uri == UriTemplate(template).evaluate(EvaluationInput(data, {}, 0))
 
 
 def test_a_uri_has_no_room_for_objects():
     with pytest.raises(ExpressionError, match="an object"):
-        UriTemplate("http://x/{a}").evaluate(Given({"a": {}}, {}, 0))
+        UriTemplate("http://x/{a}").evaluate(EvaluationInput({"a": {}}, {}, 0))
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from contextlib import closing
 
 import pytest
 
-from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.kernel.effects import Publish
 from onward.kernel.messages import encode_message
 from onward.kernel.outcome import Arrived
 from onward.languages.serverless import program as module
-from onward.languages.serverless.walk import TASKS
-from onward.runtime.handling import perform
+from onward.languages.serverless.run.walk import TASKS
+from onward.runtime.token.pipeline import perform
 from onward.simulation.world import CALM, World
 from serverless.lab import TreeLab, error_in, output_of, workflow
 from support.documents import TRIGGER, node

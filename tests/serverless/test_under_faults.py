@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from onward.kernel.outcome import Awaits, Failed, NodeError, Succeeded
-from onward.languages.serverless import scopes
-from onward.languages.serverless.document import parse_definition
 from onward.languages.serverless.program import ServerlessProgram
-from onward.nodes.calls import calls
-from onward.simulation.checking import BrokenError, check_invariants
-from onward.simulation.ruin import RuinedWorld
-from onward.simulation.signalling import Send
+from onward.languages.serverless.read.document import parse_definition
+from onward.languages.serverless.run import branches
+from onward.nodes.serverless.catalogue import calls
+from onward.simulation.checkers import BrokenError, check_invariants
+from onward.simulation.lost_state import RuinedWorld
+from onward.simulation.signals import Send
 from onward.simulation.world import BRUTAL, CALM, HARSH, World
 from serverless.lab import workflow
 
@@ -233,7 +233,7 @@ def test_leaving_a_scope_without_a_message_of_its_own_would_be_noticed(monkeypat
     def at_once(self, place, stopped, action):
         state = stopped.walk.state
         state.frames, state.action = [], action
-        yield from scopes.escape(place, state)
+        yield from branches.escape(place, state)
 
     monkeypatch.setattr(ServerlessProgram, "_escape", at_once)
     document, behave, _ = CASES["forks that are tried again because a branch failed"]

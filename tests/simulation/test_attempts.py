@@ -5,11 +5,11 @@ The proof that the simulator would notice is below: each rule, broken, is caught
 
 import pytest
 
-from onward.nodes.catalogue import builtin
-from onward.runtime import keeping
+from onward.bootstrap.catalogue import builtin
+from onward.runtime.control import retry_history
 from onward.simulation import attempts
 from onward.simulation.attempts import PausedWorld, try_again
-from onward.simulation.checking import BrokenError
+from onward.simulation.checkers import BrokenError
 from onward.simulation.trial import catalogue_with_tasks
 
 CATALOGUE = catalogue_with_tasks(builtin)
@@ -36,13 +36,13 @@ def test_a_run_that_is_tried_again_comes_to_what_one_without_the_failures_comes_
 
 
 def test_keeping_what_follows_from_something_executed_again_is_noticed(monkeypatch):
-    monkeypatch.setattr(keeping._Marks, "reach", lambda self, one: False)
+    monkeypatch.setattr(retry_history._Marks, "reach", lambda self, one: False)
 
     assert caught() is not None
 
 
 def test_keeping_the_failures_that_ended_the_run_is_noticed(monkeypatch):
-    monkeypatch.setattr(keeping, "_again", lambda *_: False)
+    monkeypatch.setattr(retry_history, "_again", lambda *_: False)
 
     assert caught() is not None
 
@@ -51,7 +51,7 @@ def test_keeping_a_failed_attempt_without_the_one_that_followed_is_noticed(monke
     def halves(history, again, outline):
         return [one for one in honest(history, again, outline) if one.attempt == 1]
 
-    honest = keeping.kept_of
+    honest = retry_history.kept_of
     monkeypatch.setattr(attempts, "kept_of", halves)
 
     def executes(self, token):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onward.nodes.catalogue import builtin
+from onward.bootstrap.catalogue import builtin
 from onward.simulation.trial import catalogue_with_tasks, try_seed
 
 CATALOGUE = catalogue_with_tasks(builtin)

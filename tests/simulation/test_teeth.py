@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import pytest
 
+from onward.bootstrap.catalogue import builtin
 from onward.kernel import flow
-from onward.kernel.claims import CLOSED, DUPLICATE, Finish, Run
 from onward.kernel.coordination import LIFE, Coordination
 from onward.kernel.effects import Await, Deliver, Fill, Resolve, Skip, Supersede, Taken
 from onward.kernel.lineage import ROOT
-from onward.languages.graph import paths
-from onward.nodes.catalogue import builtin
-from onward.simulation.checking import BrokenError
+from onward.kernel.verdicts import CLOSED, DUPLICATE, Execute, Finish
+from onward.languages.graph import routing
+from onward.simulation.checkers import BrokenError
 from onward.simulation.trial import catalogue_with_tasks, try_seed
 
 CATALOGUE = catalogue_with_tasks(builtin)
@@ -41,7 +41,7 @@ class ClaimsEveryCopy(Coordination):
 
     def claim(self, token):
         verdict = super().claim(token)
-        return Run() if getattr(verdict, "why", "") in ("superseded", "duplicate") else verdict
+        return Execute() if getattr(verdict, "why", "") in ("superseded", "duplicate") else verdict
 
 
 class ForgetsFates(Coordination):
@@ -210,7 +210,7 @@ def test_discarding_a_barrier_before_what_follows_is_noticed(monkeypatch):
 
 def test_publishing_before_dead_edges_are_marked_is_noticed(monkeypatch):
     """The effect order: once the only child is claimed, what else the step owes is never done."""
-    monkeypatch.setattr(paths, "go_on", _publish_first)
+    monkeypatch.setattr(routing, "go_on", _publish_first)
     monkeypatch.setattr("onward.languages.graph.program.go_on", _publish_first)
     monkeypatch.setattr("onward.languages.graph.failure.go_on", _publish_first)
 
@@ -218,9 +218,9 @@ def test_publishing_before_dead_edges_are_marked_is_noticed(monkeypatch):
 
 
 def _publish_first(graph, place, node, taken, tag, also=()):
-    yield from paths.publish(place, taken, tag)
-    leaving = (*paths.ways_after(graph, node), *node.error, *also)
-    yield from paths.skip(graph, place, leaving, taken)
+    yield from routing.publish(place, taken, tag)
+    leaving = (*routing.ways_after(graph, node), *node.error, *also)
+    yield from routing.skip(graph, place, leaving, taken)
     if not taken:
         yield from flow.leave(graph, place, flow.leaf(node.id, node.order, place))
 

@@ -12,10 +12,10 @@ import pytest
 from onward.kernel import flow
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import DiscardSplit, Overdue, Scatter
-from onward.languages.serverless import catching, listening, looping, scopes, walk
 from onward.languages.serverless.program import ServerlessProgram
+from onward.languages.serverless.run import blocks, branches, listen, walk
 from onward.simulation import world
-from onward.simulation.tree_trial import try_tree
+from onward.simulation.serverless.trial import try_tree
 from simulation.test_teeth import (
     ClaimsEveryCopy,
     ForgetsClosers,
@@ -94,18 +94,18 @@ def test_a_broken_coordination_rule_is_noticed(rules):
 
 
 def a_retry_forgets_its_count(patch):
-    honest = catching._again
+    honest = blocks._again
 
     def again(walk, retry, task, frame, given, fault):
         found = honest(walk, retry, task, frame, given, fault)
         frame.attempt = 0
         return found
 
-    patch.setattr(catching, "_again", again)
+    patch.setattr(blocks, "_again", again)
 
 
 def a_retry_has_one_attempt_more(patch):
-    honest = catching._again
+    honest = blocks._again
 
     def again(walk, retry, task, frame, given, fault):
         frame.attempt -= 1
@@ -113,15 +113,15 @@ def a_retry_has_one_attempt_more(patch):
         frame.attempt += found is None
         return found
 
-    patch.setattr(catching, "_again", again)
+    patch.setattr(blocks, "_again", again)
 
 
 def a_backoff_does_not_grow(patch):
-    patch.setattr(catching, "_delay", lambda delay_ms, retry, number: delay_ms)
+    patch.setattr(blocks, "_delay", lambda delay_ms, retry, number: delay_ms)
 
 
 def a_catch_takes_every_error(patch):
-    patch.setattr(catching, "_matches", lambda catch, fault: True)
+    patch.setattr(blocks, "_matches", lambda catch, fault: True)
 
 
 def a_race_is_not_cancelled(patch):
@@ -129,7 +129,7 @@ def a_race_is_not_cancelled(patch):
         if not place.lineage:
             yield from self._complete(place, stop.output, stopped.walk.state.context)
             return
-        left = scopes.left_behind(stopped.walk.state, stop.output, stop.then)
+        left = branches.left_behind(stopped.walk.state, stop.output, stop.then)
         yield from flow.leave(self, place, left)
 
     patch.setattr(ServerlessProgram, "_done", done)
@@ -139,11 +139,11 @@ def what_is_exported_in_a_scope_is_lost(patch):
     def left_behind(state, output, then):
         return msgspec.json.encode({"output": output, "context": None, "then": then})
 
-    patch.setattr(scopes, "left_behind", left_behind)
+    patch.setattr(branches, "left_behind", left_behind)
 
 
 def a_loop_skips_its_first_item(patch):
-    honest = looping.begin
+    honest = blocks.begin
 
     def begin(self, task, frame):
         found = honest(self, task, frame)
@@ -151,7 +151,7 @@ def a_loop_skips_its_first_item(patch):
             frame.index = 1
         return found
 
-    patch.setattr(looping, "begin", begin)
+    patch.setattr(blocks, "begin", begin)
 
 
 def a_switch_takes_its_last_case(patch):
@@ -167,7 +167,7 @@ def a_switch_takes_its_last_case(patch):
 
 
 def all_is_enough_with_one(patch):
-    patch.setattr(listening, "enough", lambda wanted, met: len(met) >= 1)
+    patch.setattr(listen, "enough", lambda wanted, met: len(met) >= 1)
 
 
 def what_is_skipped_leads_elsewhere(patch):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from onward.languages.serverless.document import parse_definition
-from onward.simulation.tree_plan import Event, TreePlan
-from onward.simulation.tree_reference import EndlessError, TreeReference
-from onward.simulation.tree_trial import GIVEN, try_tree
+from onward.languages.serverless.read.document import parse_definition
+from onward.simulation.serverless.plan import PublishedEvent, TreePlan
+from onward.simulation.serverless.reference import EndlessError, TreeReference
+from onward.simulation.serverless.trial import GIVEN, try_tree
 from serverless.lab import workflow
 
 SEEDS = 240
@@ -83,7 +83,7 @@ ENDINGS = {
 @pytest.mark.parametrize("name", ENDINGS)
 def test_the_reference_says_what_a_person_would(name):
     document, trace, error = ENDINGS[name]
-    plan = TreePlan(document, {"c": {1: 503, 2: 503}}, {}, (Event(5, "e", "early"),))
+    plan = TreePlan(document, {"c": {1: 503, 2: 503}}, {}, (PublishedEvent(5, "e", "early"),))
     reference = TreeReference(plan, parse_definition(document))
 
     expected = reference.run(GIVEN)

@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 import msgspec
 from redis.asyncio import Redis
 
-from onward.adapters.embedded.journal import SqliteJournal
 from onward.adapters.redis.coordinator import RedisCoordinator
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.kernel.cells import MemoryCells
-from onward.kernel.claims import Verdict
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import Begin
 from onward.kernel.messages import Token
-from onward.ports.journal import Batch
-from onward.runtime.cells import JournaledCells
+from onward.kernel.verdicts import Verdict
+from onward.ports.storage.journal import JournalCommit
+from onward.runtime.embedded.active_run import JournaledCells
 
 R = TypeVar("R")
 
@@ -69,7 +69,7 @@ class InSqlite:
         try:
             return step(Coordination(cells))
         finally:
-            self._journal.commit(Batch(cells={self._execution_id: cells.take()}))
+            self._journal.commit(JournalCommit(cells={self._execution_id: cells.take()}))
 
 
 class InRedis:

@@ -12,19 +12,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from onward.adapters.embedded.journal import SqliteJournal
+from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import CredentialError
-from onward.kernel.messages import CompletionMessage, NodeStatusMessage
+from onward.kernel.messages import CompletionMessage, NodeStatusMessage, RunMessage
 from onward.kernel.outcome import Failed, Succeeded
 from onward.kernel.program import Activity
+from onward.kernel.records import Definition, VisitRecord
 from onward.languages.graph.document import parse, parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
-from onward.ports.journal import Definition, NodeRun
-from onward.ports.outside import Http, HttpAnswer, HttpRequest, MailServer, OutsideError
-from onward.runtime.activities import Activities
-from onward.runtime.engine import Engine
-from onward.runtime.gathered import News
-from onward.runtime.line_keeper import LineKeeper
+from onward.ports.nodes.outside import Http, HttpAnswer, HttpRequest, MailServer, OutsideError
+from onward.runtime.activity.node_logs import NodeLogBuffer
+from onward.runtime.activity.runner import ActivityRunner
+from onward.runtime.embedded.engine import EmbeddedEngine
 from support.jumping import FixedChance, JumpingClock
 from support.probe import PATIENCE_S, Book, catalogue_with
 
@@ -75,7 +74,7 @@ class NamedSecrets:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedActivities(Activities):
+class CountedActivities(ActivityRunner):
     """Activities that say how many of them run, so that the clock knows when nothing happens."""
 
     running: set[asyncio.Task[Any] | None]
@@ -85,7 +84,7 @@ class CountedActivities(Activities):
         task = asyncio.current_task()
         self.running.add(task)
         try:
-            return await Activities.run(self, token, activity)
+            return await ActivityRunner.run(self, token, activity)
         finally:
             self.running.discard(task)
 
@@ -97,8 +96,8 @@ class Ended:
     execution_id: str
     message: CompletionMessage
     context: dict[str, Any]
-    news: tuple[News, ...]
-    history: tuple[NodeRun, ...]
+    news: tuple[RunMessage, ...]
+    history: tuple[VisitRecord, ...]
 
     @property
     def status(self) -> str:
@@ -146,7 +145,7 @@ class Lab:
         self.http: Http = NoNetwork()
         self.book = Book(self.clock.now_ms, self.clock.stir)
         self.catalogue = catalogue_with(self.book)
-        self.news: list[News] = []
+        self.news: list[RunMessage] = []
         self.complaints: list[str] = []
         """What nobody handled: an exception that a task ended with, and the like."""
         self.keeps_events = False
@@ -159,7 +158,7 @@ class Lab:
         return compile_graph(parsed, self.catalogue)
 
     @asynccontextmanager
-    async def engine(self, *, slots: int = 64) -> AsyncIterator[Engine]:
+    async def engine(self, *, slots: int = 64) -> AsyncIterator[EmbeddedEngine]:
         """Serve the file until the context is left."""
         journal = self.open_journal(self.path)
         running: set[asyncio.Task[Any] | None] = set()
@@ -167,7 +166,7 @@ class Lab:
         async def send(*given: Any) -> bool:
             return await engine.send(*given)
 
-        engine = Engine(
+        engine = EmbeddedEngine(
             journal,
             self._compiled,
             CountedActivities(
@@ -176,7 +175,7 @@ class Lab:
                 self.log,
                 self.secrets,
                 running,
-                lines=LineKeeper(self.clock.now_ms),
+                lines=NodeLogBuffer(self.clock.now_ms),
                 **self.equipment(send),
             ),
             self.clock,
@@ -210,12 +209,14 @@ class Lab:
     def _compiled(self, definition: Definition) -> GraphProgram:
         return compile_graph(parse(definition.source), self.catalogue)
 
-    async def start(self, engine: Engine, document: Any, given: Any = None, **how: Any) -> str:
+    async def start(
+        self, engine: EmbeddedEngine, document: Any, given: Any = None, **how: Any
+    ) -> str:
         """Start a run and return its id."""
         program = self.program(document)
         return await patiently(engine.start(program, program.document.source, given, **how))
 
-    async def finish(self, engine: Engine, execution_id: str) -> Ended:
+    async def finish(self, engine: EmbeddedEngine, execution_id: str) -> Ended:
         """Wait for a run to end and return it, held to what every ending promises."""
         message = await patiently(engine.wait(execution_id))
         ended = Ended(

@@ -3,13 +3,13 @@
 from msgspec import Raw
 
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
-from onward.kernel.moment import to_iso
-from onward.ports.journal import Execution
+from onward.kernel.records import RunRecord
+from onward.kernel.timestamps import to_iso
 
 
 def execution(name="x1", **fields):
     given = {"workflow_id": "wf", "definition_ref": "ref", "status": "running", "started_ms": 5_000}
-    return Execution(execution_id=name, **{**given, **fields})
+    return RunRecord(execution_id=name, **{**given, **fields})
 
 
 def status(visit="t", name="x1", at_ms=1_000, **fields):

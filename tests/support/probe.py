@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
+from onward.bootstrap.catalogue import builtin
 from onward.kernel.outcome import Failed, NodeError, Succeeded
-from onward.nodes.catalogue import builtin
-from onward.ports.node import Catalogue, Tools
+from onward.ports.nodes.node import Catalogue, Tools
 
 PATIENCE_S = 120.0
 """What takes longer is stuck: the clock jumps, so nothing ever waits for real."""

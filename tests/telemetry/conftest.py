@@ -7,12 +7,12 @@ import pytest
 
 from distributed.fleet import Fleet
 from distributed.lab import Lab
-from onward.bootstrap import now_ms
-from onward.bootstrap.distributed import ClusterSettings, open_cluster
-from onward.runtime.watching import Watch
+from onward.bootstrap.cluster import ClusterSettings, open_cluster
+from onward.bootstrap.host import now_ms
+from onward.runtime.instrumentation import Instrumentation
 from support.probe import Book, catalogue_with
 
-Watched = Callable[[Watch], AbstractAsyncContextManager[Lab]]
+Watched = Callable[[Instrumentation], AbstractAsyncContextManager[Lab]]
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def watched(rabbitmq_url, redis_url, postgres_url) -> Watched:
     """A laboratory whose processes tell a watch what they do."""
 
     @asynccontextmanager
-    async def opened(watch: Watch) -> AsyncIterator[Lab]:
+    async def opened(watch: Instrumentation) -> AsyncIterator[Lab]:
         book = Book(now_ms, lambda: None)
         settings = ClusterSettings(rabbitmq_url, redis_url, postgres_url)
         catalogue = catalogue_with(book)

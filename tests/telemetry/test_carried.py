@@ -8,11 +8,11 @@ import pytest
 from kernel.builders import token
 from onward.adapters.host.log import HostLog, configure_log
 from onward.kernel.messages import item_frame
-from onward.nodes.http import HttpNode
-from onward.ports.node import Tools
-from onward.ports.outside import HttpAnswer
-from onward.runtime.log_fields import fields_of
-from onward.runtime.watching import Watch
+from onward.nodes.graph.http import HttpNode
+from onward.ports.nodes.node import Tools
+from onward.ports.nodes.outside import HttpAnswer
+from onward.runtime.instrumentation import Instrumentation
+from onward.runtime.token.statuses import fields_of
 from support.documents import TRIGGER, node, workflow
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -103,7 +103,7 @@ async def test_on_the_cluster_every_line_of_a_node_says_where_it_is_from(watched
     )
 
     configure_log(as_json=True)
-    async with watched(Watch()) as lab:
+    async with watched(Instrumentation()) as lab:
         ended = await lab.run(document, ["a", "b"])
 
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[:1] == "{"]

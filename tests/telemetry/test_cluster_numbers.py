@@ -2,7 +2,7 @@
 
 from distributed.lab import publish, until
 from onward.adapters.telemetry.prometheus import PrometheusMeter
-from onward.runtime.watching import Watch
+from onward.runtime.instrumentation import Instrumentation
 from support.documents import TRIGGER, node, transform, workflow
 from telemetry.test_prometheus import samples
 
@@ -22,7 +22,7 @@ def document():
 
 async def test_a_run_is_counted_from_its_first_message_to_its_last(watched):
     meter = PrometheusMeter("test")
-    async with watched(Watch(meter)) as lab:
+    async with watched(Instrumentation(meter)) as lab:
         ended = await lab.run(document(), list(range(ITEMS)))
         await until(lambda: idle(meter))
         found = samples(meter)
@@ -61,7 +61,7 @@ async def idle(meter):
 
 async def test_what_is_no_message_is_counted_in_quarantine(watched, rabbitmq_url):
     meter = PrometheusMeter("test")
-    async with watched(Watch(meter)):
+    async with watched(Instrumentation(meter)):
         publish(rabbitmq_url, "workflow.execution", b"not a token")
 
         async def counted():
@@ -71,7 +71,7 @@ async def test_what_is_no_message_is_counted_in_quarantine(watched, rabbitmq_url
 
 
 async def test_a_healthy_cluster_says_so_and_one_without_a_connection_which(watched):
-    async with watched(Watch()) as lab:
+    async with watched(Instrumentation()) as lab:
         cluster = lab.cluster
 
         async def healthy():

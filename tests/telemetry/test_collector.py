@@ -8,7 +8,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from kernel.builders import token
 from onward.adapters.telemetry.otel import open_otel
-from onward.ports.tracing import mark_of
+from onward.ports.telemetry import mark_of
 
 
 class Collector(BaseHTTPRequestHandler):

@@ -8,7 +8,7 @@ import pytest
 from onward.adapters.telemetry.endpoint import Endpoint
 from onward.bootstrap.telemetry import Telemetry
 from onward.errors import InputError
-from onward.ports.metrics import RESTARTS
+from onward.ports.telemetry import RESTARTS
 
 
 class Services:

@@ -3,7 +3,7 @@
 import pytest
 
 from kernel.builders import token
-from onward.ports.tracing import Mark, mark_of, parent_of, root_of
+from onward.ports.telemetry import Mark, mark_of, parent_of, root_of
 
 FOREIGN = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -6,14 +6,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.adapters.telemetry.prometheus import PrometheusMeter
-from onward.ports.metrics import (
-    ACKED,
-    CLAIM_SECONDS,
-    METRICS,
-    SLOTS,
-    SLOTS_USED,
-    Metric,
-)
+from onward.ports.telemetry import ACKED, CLAIM_SECONDS, METRICS, SLOTS, SLOTS_USED, Metric
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "observe.md"
 RUN_BOUND = {"run", "execution", "execution_id", "workflow", "node", "item", "token"}

@@ -11,8 +11,8 @@ from distributed.lab import publish
 from onward.adapters.telemetry.otel import OtelTracer
 from onward.kernel.messages import encode_message
 from onward.kernel.outcome import Succeeded
-from onward.ports.tracing import root_of
-from onward.runtime.watching import Watch
+from onward.ports.telemetry import root_of
+from onward.runtime.instrumentation import Instrumentation
 from support.documents import TRIGGER, node, transform, workflow
 
 FOREIGN = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -56,7 +56,7 @@ async def test_a_split_is_one_trace_with_every_node_below_the_one_before(watched
         "start -> each -> p -> all -> after",
     )
 
-    async with watched(Watch(tracer=spans.tracer)) as lab:
+    async with watched(Instrumentation(tracer=spans.tracer)) as lab:
         ended = await lab.run(document, [1, 2, 3])
 
     assert {root_of(ended.execution_id).trace} == spans.traces()
@@ -93,7 +93,7 @@ async def test_attempts_and_waits_stay_in_the_trace(watched, spans):
         "start -> p -> nap -> after",
     )
 
-    async with watched(Watch(tracer=spans.tracer)) as lab:
+    async with watched(Instrumentation(tracer=spans.tracer)) as lab:
         await lab.run(document)
 
     assert 1 == len(spans.traces())
@@ -121,7 +121,7 @@ async def test_a_trace_that_a_producer_began_goes_on(watched, spans, rabbitmq_ur
 
     document = workflow(TRIGGER, node("p", "probe", does="look"), "start -> p")
 
-    async with watched(Watch(tracer=spans.tracer)) as lab:
+    async with watched(Instrumentation(tracer=spans.tracer)) as lab:
         lab.book.acts["look"] = look
         program = lab.program(document)
         (token,), _ = program.start("run-1", msgspec.Raw(b"null"), now_ms=1)

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from onward.ports.triggers import Cron, Interval
+from onward.ports.storage.triggers import Cron, Interval
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

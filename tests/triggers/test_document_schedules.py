@@ -5,13 +5,12 @@ from random import Random
 
 import pytest
 
-from onward.errors import InputError
-from onward.ports.triggers import After, Interval, On
-from onward.runtime.document_schedules import DocumentSchedules, trigger_of
-from onward.runtime.event_triggers import EventTriggers
-from onward.runtime.publishing import Publishing
-from onward.runtime.refusals import ConflictError
-from onward.runtime.trigger_changes import TriggerChanges
+from onward.errors import InputError, StateConflictError
+from onward.ports.storage.triggers import After, Interval, On
+from onward.runtime.triggers.events import EventTriggers
+from onward.runtime.triggers.service import TriggerService
+from onward.runtime.workflows.document_schedules import DocumentSchedules, trigger_of
+from onward.runtime.workflows.service import WorkflowService
 from triggers.world import KilledError
 
 EVERY = Interval(every_ms=60_000, overlap="allow", input={}, of_document=True)
@@ -80,7 +79,7 @@ async def test_of_two_who_publish_at_once_the_last_one_decides(world):
         found = await real(name)
         if not asked:
             asked.append(name)
-            await Publishing(world).enable("wf", False, None)
+            await WorkflowService(world).enable("wf", False, None)
         return found
 
     world.registry.workflow = workflow
@@ -92,7 +91,7 @@ async def test_of_two_who_publish_at_once_the_last_one_decides(world):
 async def test_disabling_the_workflow_removes_the_trigger(world):
     world.schedules["wf"] = EVERY
     await follow(world)
-    await Publishing(world).enable("wf", False, None)
+    await WorkflowService(world).enable("wf", False, None)
 
     assert await world.triggers.trigger(TRIGGER) is None
 
@@ -100,25 +99,25 @@ async def test_disabling_the_workflow_removes_the_trigger(world):
 async def test_only_publishing_changes_the_trigger_of_a_document(world):
     world.schedules["wf"] = EVERY
     await follow(world)
-    changes = TriggerChanges(world)
+    changes = TriggerService(world)
 
-    with pytest.raises(ConflictError, match="publish a version"):
+    with pytest.raises(StateConflictError, match="publish a version"):
         await changes.remove(TRIGGER, None)
-    with pytest.raises(ConflictError, match="publish a version"):
+    with pytest.raises(StateConflictError, match="publish a version"):
         await changes.change(TRIGGER, Interval(every_ms=5_000), True, None)
     assert not (await changes.enable(TRIGGER, False, None)).enabled
 
 
 async def test_nobody_else_can_have_its_name(world):
     with pytest.raises(InputError, match="schedules of documents"):
-        await TriggerChanges(world).create(TRIGGER, "wf", Interval(every_ms=5_000))
+        await TriggerService(world).create(TRIGGER, "wf", Interval(every_ms=5_000))
 
 
 async def test_a_trigger_of_that_name_from_before_is_not_overwritten(world):
     await world.add(TRIGGER, Interval(every_ms=5_000))
     world.schedules["wf"] = EVERY
 
-    with pytest.raises(ConflictError, match="remove it"):
+    with pytest.raises(StateConflictError, match="remove it"):
         await follow(world)
     world.schedules.clear()
     await follow(world)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from onward.runtime.hooks import reply_of
-from onward.runtime.throttling import MOST, Throttle
+from onward.runtime.security.rate_limit import MOST_KEYS, Throttle
+from onward.runtime.triggers.webhooks import reply_of
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_minute_allows_so_many_at_once_and_then_one_by_one():
 
 def test_the_throttle_remembers_only_so_many():
     throttle = Throttle()
-    for number in range(MOST + 5):
+    for number in range(MOST_KEYS + 5):
         throttle.take(str(number), 1, 1_000_000)
 
     assert 0 == throttle.take("0", 1, 1_000_000)
-    assert 0 < throttle.take(str(MOST), 1, 1_000_000)
+    assert 0 < throttle.take(str(MOST_KEYS), 1, 1_000_000)

@@ -9,7 +9,7 @@ import pytest
 from cronsim import CronSim
 
 from onward.errors import InputError
-from onward.ports.triggers import Cron, Interval
+from onward.ports.storage.triggers import Cron, Interval
 from onward.runtime.schedules import check_schedule, first_after, moments, plan
 
 MINUTE = 60_000

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from onward.ports.triggers import Firing, Interval, Standing
-from onward.runtime.firing import scheduled
-from onward.runtime.settling import settle
+from onward.ports.storage.triggers import Firing, Interval, Standing
+from onward.runtime.triggers.clock import settle
+from onward.runtime.triggers.firing import scheduled
 
 MINUTE = 60_000
 

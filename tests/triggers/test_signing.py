@@ -9,7 +9,13 @@ from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from onward.adapters.host.clock import HostClock
 from onward.errors import InputError
-from onward.runtime.signing import SignatureError, key_of, secret_of, sign, verify
+from onward.runtime.triggers.webhook_signatures import (
+    SignatureError,
+    key_of,
+    secret_of,
+    sign,
+    verify,
+)
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NOW_MS = 1_772_539_200_000

@@ -7,8 +7,8 @@ import pytest
 from redis.asyncio import Redis
 
 from onward.adapters.redis.timers import RedisTimers
-from onward.ports.triggers import Cron
-from onward.runtime.scheduler import Scheduler
+from onward.ports.storage.triggers import Cron
+from onward.runtime.cluster.scheduler import Scheduler
 from triggers.hour import BACK, CRONS, FORTH, HOUR, MINUTE, due_times, schedules
 from triggers.world import KilledError
 

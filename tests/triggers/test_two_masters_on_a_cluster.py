@@ -7,15 +7,15 @@ from random import Random
 import pytest
 
 from onward.adapters.host.clock import HostClock
-from onward.bootstrap.distributed import Cluster, ClusterSettings, open_cluster
-from onward.bootstrap.master import ClusterBackend
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.cluster import Cluster, ClusterSettings, open_cluster
+from onward.bootstrap.cluster_backend import ClusterBackend
 from onward.kernel.json import decode
-from onward.kernel.moment import to_iso
-from onward.nodes.catalogue import builtin
-from onward.ports.archive import RunQuery, VisitQuery
-from onward.runtime.publishing import Publishing
-from onward.runtime.scheduler import Scheduler
-from onward.runtime.trigger_clock import TriggerClock
+from onward.kernel.timestamps import to_iso
+from onward.ports.storage.run_queries import RunQuery, VisitQuery
+from onward.runtime.cluster.scheduler import Scheduler
+from onward.runtime.triggers.clock import TriggerClock
+from onward.runtime.workflows.service import WorkflowService
 from triggers.hour import BACK, FORTH, HOUR, due_times, schedules
 from triggers.world import Deadly, KilledError, Lines, schedule_from
 
@@ -128,7 +128,7 @@ async def test_each_time_makes_one_run_that_does_its_work_once(
 
 async def _publish(backend, now_ms):
     """Publish the workflow, and add every schedule."""
-    publishing = Publishing(backend)
+    publishing = WorkflowService(backend)
     await publishing.create(await publishing.read(DOCUMENT))
     for name, schedule in schedules(INTERVALS).items():
         assert await backend.triggers.save(schedule_from(name, schedule, now_ms))

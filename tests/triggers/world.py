@@ -6,26 +6,25 @@ from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction
 from random import Random
 
-from onward.adapters.access.gatherings import TableGatherings
-from onward.adapters.embedded.archive import SqliteArchive
-from onward.adapters.embedded.journal import SqliteJournal
-from onward.adapters.embedded.registry import SqliteRegistry
-from onward.adapters.embedded.tables import SqliteTables
-from onward.adapters.embedded.threaded import Threaded
-from onward.adapters.embedded.triggers import SqliteTriggers
 from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.sealer import HostSealer
-from onward.adapters.postgres.archive import PostgresArchive
-from onward.adapters.postgres.opening import open_store
-from onward.adapters.postgres.registry import PostgresRegistry
-from onward.adapters.postgres.tables import PostgresTables
+from onward.adapters.postgres.connection import PostgresDatabase
+from onward.adapters.postgres.run_queries import PostgresRunQueries
+from onward.adapters.postgres.store import open_store
 from onward.adapters.postgres.triggers import PostgresTriggers
-from onward.ports.journal import Definition
-from onward.ports.triggers import Trigger
-from onward.ports.workflows import Version, Workflow
-from onward.runtime.refusals import ConflictError
+from onward.adapters.postgres.workflows import PostgresRegistry
+from onward.adapters.sql.event_sets import TableEventSets
+from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
+from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.run_queries import SqliteRunQueries
+from onward.adapters.sqlite.triggers import SqliteTriggers
+from onward.adapters.sqlite.workflows import SqliteRegistry
+from onward.errors import StateConflictError
+from onward.kernel.records import Definition
+from onward.ports.storage.triggers import Trigger
+from onward.ports.storage.workflows import WorkflowRecord, WorkflowVersion
 from onward.runtime.schedules import first_due
-from onward.runtime.trigger_clock import TriggerClock
+from onward.runtime.triggers.clock import TriggerClock
 
 BEGIN_SQLITE = """
 INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms)
@@ -121,7 +120,7 @@ class World:
         self.triggers = triggers
         self.registry = registry
         self.archive = archive
-        self.gatherings = TableGatherings(tables)
+        self.gatherings = TableEventSets(tables)
         self.sealer = HostSealer(KeyRing({}, None), makes_key=False)
         self.schedules = {}
         self.started = {}
@@ -131,7 +130,7 @@ class World:
 
     async def publish(self, name="wf"):
         """Keep a workflow; all but some tests start this one."""
-        workflow = Workflow(
+        workflow = WorkflowRecord(
             workflow_id=name,
             revision=1,
             latest=1,
@@ -141,7 +140,7 @@ class World:
             changed_ms=0,
         )
         ref = "ref" if name == "wf" else f"ref-{name}"
-        version = Version(workflow_id=name, number=1, definition_ref=ref, created_ms=0)
+        version = WorkflowVersion(workflow_id=name, number=1, definition_ref=ref, created_ms=0)
         await self.registry.save(workflow, version, Definition(ref, name, b"{}"))
 
     def schedule_in(self, definition):
@@ -158,7 +157,7 @@ class World:
         """Start a run, once: as both backends do."""
         self.attempts += 1
         if execution_id in self.started:
-            raise ConflictError("it is there", "RUN_EXISTS")
+            raise StateConflictError("it is there", "RUN_EXISTS")
         self.started[execution_id] = given
         await self._execute("begin", execution_id, self.clock.now)
 
@@ -204,7 +203,7 @@ class Mortal:
 async def sqlite_world(folder, now_ms):
     """A world in a file."""
     journal = SqliteJournal(folder / "onward.db")
-    file = Threaded(folder / "onward.db")
+    file = SqliteConnection(folder / "onward.db")
     statements = {
         "begin": BEGIN_SQLITE,
         "end": "UPDATE execution SET status = ?2, ended_ms = ?3 WHERE execution_id = ?1",
@@ -217,8 +216,8 @@ async def sqlite_world(folder, now_ms):
         now_ms,
         SqliteTriggers(file),
         SqliteRegistry(file),
-        SqliteArchive(file),
-        SqliteTables(file),
+        SqliteRunQueries(file),
+        SqliteDatabase(file),
         execute,
     )
     await world.publish()
@@ -247,8 +246,8 @@ async def postgres_world(url, now_ms):
         now_ms,
         PostgresTriggers(one, place),
         PostgresRegistry(one, place),
-        PostgresArchive(one, place),
-        PostgresTables(one, place),
+        PostgresRunQueries(one, place),
+        PostgresDatabase(one, place),
         execute,
     )
     await world.publish()

@@ -8,33 +8,31 @@ from fastapi import APIRouter, Depends, FastAPI
 from starlette.responses import JSONResponse
 
 from onward import __version__
-from onward.api.access import Access
-from onward.api.audit import audit_routes
-from onward.api.authorising import authoriser
-from onward.api.catalogue import catalogue_routes
-from onward.api.control import control_routes
-from onward.api.credentials import credential_routes
-from onward.api.description import describe_app
-from onward.api.flow import flow_routes
-from onward.api.guard import Guard
-from onward.api.hooks import hook_routes
-from onward.api.identity import Recogniser
-from onward.api.links import link_routes
-from onward.api.live import HEARTBEAT_S, live_routes
-from onward.api.login import login_routes
-from onward.api.logs import log_routes
-from onward.api.operations import health_routes, operation_routes
-from onward.api.people import people_routes
-from onward.api.problems import add_handlers
-from onward.api.quarantine import quarantine_routes
-from onward.api.runs import run_routes
-from onward.api.signals import signal_routes
-from onward.api.streams import stream_routes
-from onward.api.triggers import trigger_routes
-from onward.api.workflows import workflow_routes
-from onward.runtime.access import Doorkeeper
-from onward.runtime.auditing import Auditor
+from onward.api.approvals.routes import link_routes
+from onward.api.http.authorization import authoriser
+from onward.api.http.identity import Access, Recogniser
+from onward.api.http.middleware import ApiMiddleware
+from onward.api.http.problems import add_handlers
+from onward.api.openapi import describe_app
+from onward.api.operations.quarantine import quarantine_routes
+from onward.api.operations.routes import health_routes, operation_routes
+from onward.api.runs.control import control_routes
+from onward.api.runs.logs import log_routes
+from onward.api.runs.routes import run_routes
+from onward.api.runs.signals import signal_routes
+from onward.api.runs.streams import HEARTBEAT_S, live_routes, stream_routes
+from onward.api.security.audit import audit_routes
+from onward.api.security.credentials import credential_routes
+from onward.api.security.login import login_routes
+from onward.api.security.users import people_routes
+from onward.api.triggers.routes import trigger_routes
+from onward.api.triggers.webhooks import hook_routes
+from onward.api.workflows.catalogue import catalogue_routes
+from onward.api.workflows.routes import workflow_routes
+from onward.api.workflows.start_rules import flow_routes
 from onward.runtime.backend import Backend
+from onward.runtime.security.accounts import Authenticator
+from onward.runtime.security.audit import Auditor
 
 PREFIX = "/api/v1"
 _LOG = logging.getLogger("onward")
@@ -52,7 +50,7 @@ def make_app(backend: Backend, access: Access, *, heartbeat_s: float = HEARTBEAT
         generate_unique_id_function=lambda route: route.name,
     )
     at = backend.access
-    doorkeeper = Doorkeeper(at.accounts, at.passwords, backend.clock)
+    doorkeeper = Authenticator(at.accounts, at.passwords, backend.clock)
     authorised = [Depends(authoriser(backend))]
     for routes in (
         workflow_routes(backend),
@@ -80,7 +78,7 @@ def make_app(backend: Backend, access: Access, *, heartbeat_s: float = HEARTBEAT
     add_handlers(app)
     describe_app(app, token=access.required)
     app.add_middleware(
-        Guard,
+        ApiMiddleware,
         access=access,
         recogniser=Recogniser(access, doorkeeper),
         auditor=Auditor(at.audit, backend.clock, _LOG.error, access.audit_kept_ms),

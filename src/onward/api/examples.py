@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from onward.api.access_examples import ACCESS_EXAMPLES
-from onward.api.control_examples import CONTROL_EXAMPLES
-from onward.api.signal_examples import SIGNAL_EXAMPLES
-from onward.api.stream_examples import STREAM_EXAMPLES
-from onward.api.trigger_examples import TRIGGER_EXAMPLES
+from onward.api.runs.examples import CONTROL_EXAMPLES, SIGNAL_EXAMPLES, STREAM_EXAMPLES
+from onward.api.security.examples import ACCESS_EXAMPLES
+from onward.api.triggers.examples import TRIGGER_EXAMPLES
 
 
 class Example(NamedTuple):

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from onward.api.problems import Place
-from onward.ports.events import EventType
+from onward.kernel.json import decode
+from onward.kernel.records import Definition
+from onward.kernel.run_events import EventType
 
 T = TypeVar("T")
 
@@ -17,7 +18,7 @@ RunStatus = Literal["parked", "running", "completed", "failed", "halted", "cance
 Document = dict[str, Any] | str
 
 
-class Given(BaseModel):
+class RequestBody(BaseModel):
     """What a caller sends: nothing else is taken."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -33,7 +34,7 @@ class Page(BaseModel, Generic[T]):
 # -- workflows -----------------------------------------------------------------------------------
 
 
-class WorkflowGiven(Given):
+class WorkflowGiven(RequestBody):
     """A workflow to create, or a version to add."""
 
     definition: Document = Field(description="The document: an object, or its YAML or JSON text.")
@@ -44,13 +45,13 @@ class WorkflowGiven(Given):
     )
 
 
-class DefinitionGiven(Given):
+class DefinitionGiven(RequestBody):
     """A document to look at."""
 
     definition: Document
 
 
-class PublishGiven(Given):
+class PublishGiven(RequestBody):
     """Which version new runs shall use; null: the newest."""
 
     version: int | None = Field(default=None, ge=1, le=2**53)
@@ -124,7 +125,7 @@ class ExportView(BaseModel):
     next_cursor: str | None
 
 
-class ImportGiven(Given):
+class ImportGiven(RequestBody):
     """Workflows from elsewhere."""
 
     format: Literal["onward-workflows-1"]
@@ -142,7 +143,7 @@ class ImportedView(BaseModel):
 # -- runs ----------------------------------------------------------------------------------------
 
 
-class RunGiven(Given):
+class RunGiven(RequestBody):
     """A run to start: of a workflow by its id, or of a document that is not kept as one."""
 
     workflow_id: Identifier | None = None
@@ -158,7 +159,7 @@ class RunGiven(Given):
     )
 
 
-class CancelGiven(Given):
+class CancelGiven(RequestBody):
     """Why a run is cancelled."""
 
     reason: Text = ""
@@ -305,3 +306,43 @@ class ExplanationView(BaseModel):
     summary: str
     waits: list[dict[str, Any]]
     recent: list[dict[str, Any]]
+
+
+class Place(BaseModel):
+    """One thing that is wrong, and where."""
+
+    message: str
+    pointer: str | None = Field(
+        default=None, description="JSON pointer into the body or the document."
+    )
+    parameter: str | None = Field(
+        default=None, description="The query parameter, header or path part."
+    )
+    code: str | None = None
+    hint: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+class Problem(BaseModel):
+    """Why a request was refused (RFC 9457)."""
+
+    type: str = Field(
+        default="about:blank", description="Always about:blank: `code` tells kinds apart."
+    )
+    title: str
+    status: int
+    detail: str
+    code: str
+    instance: str
+    request_id: str
+    errors: list[Place] = []
+
+
+def document_view(definition: Definition) -> DocumentView:
+    """Return a definition as the API tells it."""
+    return DocumentView(
+        workflow_id=definition.workflow_id,
+        definition_ref=definition.ref,
+        definition=decode(definition.source),
+    )

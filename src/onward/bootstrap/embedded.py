@@ -2,65 +2,132 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from onward.adapters.access.credentials import TableCredentials
-from onward.adapters.access.gatherings import TableGatherings
-from onward.adapters.access.listeners import TableListeners
-from onward.adapters.access.signals import TableSignals
-from onward.adapters.embedded.history import SqliteHistory
-from onward.adapters.embedded.journal import SqliteJournal
-from onward.adapters.embedded.tables import SqliteTables
-from onward.adapters.embedded.threaded import Threaded
-from onward.adapters.embedded.triggers import SqliteTriggers
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.commands import HostCommands
 from onward.adapters.host.http import HostHttp
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.host.log import HostLog, configure_log
+from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail
 from onward.adapters.host.sealer import HostSealer
 from onward.adapters.host.secrets import open_secrets
 from onward.adapters.host.signer import HostSigner
-from onward.adapters.host.vault import Vault, open_vault
-from onward.bootstrap.homes import EngineHome, Household
+from onward.adapters.sql.credentials import TableCredentials
+from onward.adapters.sql.event_sets import TableEventSets
+from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.signals import TableChildLinks, TableSignals
+from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
+from onward.adapters.sqlite.history import SqliteHistory
+from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.run_queries import SqliteRunQueries
+from onward.adapters.sqlite.triggers import SqliteTriggers
+from onward.adapters.sqlite.workflows import SqliteRegistry
+from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.languages import AnyProgram, compile_source
+from onward.errors import InputError, StateConflictError
 from onward.kernel.context import Payload
-from onward.kernel.messages import Token
-from onward.nodes.catalogue import builtin
-from onward.ports.commands import CommandKind
-from onward.ports.history import History
-from onward.ports.journal import Definition, Journal
-from onward.ports.node import Catalogue
-from onward.ports.secrets import Secrets
-from onward.runtime.activities import Activities
-from onward.runtime.engine import Engine, Observe
-from onward.runtime.event_triggers import EventTriggers
-from onward.runtime.hub import HttpSink, Hub
-from onward.runtime.line_keeper import LineKeeper
-from onward.runtime.linking import Linker
+from onward.kernel.messages import CompletionMessage, RunMessage, Token
+from onward.kernel.program import Program
+from onward.kernel.records import Definition, RunRecord
+from onward.ports.clock import Clock
+from onward.ports.nodes.commands import CommandKind
+from onward.ports.nodes.node import Catalogue
+from onward.ports.nodes.outside import Log
+from onward.ports.security.credentials import Secrets
+from onward.ports.storage.journal import Journal
+from onward.ports.storage.run_queries import History, RunQueries
+from onward.ports.storage.signals import ChildLinks, SignalLog
+from onward.ports.storage.workflows import WorkflowRegistry
+from onward.runtime.activity.node_links import NodeLinks
+from onward.runtime.activity.node_logs import NodeLogBuffer
+from onward.runtime.activity.runner import ActivityRunner
+from onward.runtime.embedded.engine import EmbeddedEngine, Observe
+from onward.runtime.signals.child_runs import ChildRuns, RunHost
+from onward.runtime.tasks import cancel
+from onward.runtime.triggers.event_hub import HttpSink, LocalEventHub
+from onward.runtime.triggers.events import EventTriggers
 
-__all__ = [
-    "Settings",
-    "Vault",
-    "builtin",
-    "compile_source",
-    "configure_log",
-    "new_id",
-    "now_ms",
-    "open_engine",
-    "open_history",
-    "open_secrets",
-    "open_vault",
-]
+# -- Where runs that start runs live in one process: the embedded engine and its file.
+
+
+class EmbeddedRunHost:
+    """A `Home` on an engine in this process, which is told later."""
+
+    def __init__(self, file: SqliteConnection, compiled: Callable[[Definition], Program]) -> None:
+        tables = SqliteDatabase(file)
+        self.archive: RunQueries = SqliteRunQueries(file)
+        self.registry: WorkflowRegistry = SqliteRegistry(file)
+        self.links: ChildLinks = TableChildLinks(tables)
+        self.signals: SignalLog = TableSignals(tables)
+        self.clock: Clock = HostClock()
+        self.compile = compiled
+        self.engine: EmbeddedEngine | None = None
+
+    async def start(self, definition: Definition, given: Any, execution_id: str) -> None:
+        """Start a run."""
+        if self.engine is None:
+            raise InputError("the engine is not running")
+        program = await asyncio.to_thread(self.compile, definition)
+        try:
+            await self.engine.start(program, definition.source, given, execution_id)
+        except InputError as problem:
+            raise StateConflictError(str(problem), "RUN_EXISTS") from None
+
+    async def cancel(self, run: RunRecord, reason: str) -> bool:
+        """End a run as cancelled."""
+        return self.engine is not None and await self.engine.cancel(run.execution_id, reason)
+
+    async def send(self, run: RunRecord, token: Token, payloads: Sequence[Payload]) -> bool:
+        """Send a token to a run."""
+        return self.engine is not None and await self.engine.send(token, payloads)
+
+
+class ChildRunWatcher:
+    """Looks after the runs of an engine that start others, as long as it serves."""
+
+    def __init__(self, home: EmbeddedRunHost, log: Log) -> None:
+        self._home = home
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.family = ChildRuns(home)
+
+    def serve_with(self, engine: EmbeddedEngine) -> None:
+        """Begin; what was not told when an engine died is told now."""
+        self._home.engine = engine
+        self._do(self.family.catch_up())
+
+    def observe(self, news: RunMessage) -> None:
+        """A run has news that is committed."""
+        if isinstance(news, CompletionMessage):
+            self._do(self.family.ended([news.execution_id]))
+
+    async def aclose(self) -> None:
+        """Stop; what is not told by then is told when an engine serves again."""
+        await cancel(*self._tasks)
+
+    def _do(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self._log.write("warning", f"a run was not told of another's end: {problem}")
+
+
+_conforms: type[RunHost] = EmbeddedRunHost
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EmbeddedSettings:
     """All that can be set about an embedded engine."""
 
     database: Path = Path(".onward/onward.db")
@@ -90,16 +157,6 @@ class Settings:
         return HostSealer(KeyRing(os.environ, file), makes_key=True)
 
 
-def now_ms() -> int:
-    """Return the time in epoch milliseconds, for what is only shown."""
-    return HostClock().now_ms()
-
-
-def new_id() -> str:
-    """Return an id that nothing else has, for what is told to an engine."""
-    return HostChance().publish_id()
-
-
 @contextmanager
 def open_history(database: Path) -> Iterator[History]:
     """Open the journal to look at it: no lock is taken, so an engine may be writing it."""
@@ -110,7 +167,7 @@ def open_history(database: Path) -> Iterator[History]:
         history.close()
 
 
-def _secrets(settings: Settings, tables: SqliteTables) -> Secrets:
+def _secrets(settings: EmbeddedSettings, tables: SqliteDatabase) -> Secrets:
     ring = KeyRing(os.environ, settings.key_file)
     return open_secrets(
         os.environ,
@@ -123,12 +180,12 @@ def _secrets(settings: Settings, tables: SqliteTables) -> Secrets:
 
 @asynccontextmanager
 async def open_engine(
-    settings: Settings,
+    settings: EmbeddedSettings,
     *,
     observe: Iterable[Observe] = (),
     events: bool = False,
     catalogue: Catalogue = builtin,
-) -> AsyncIterator[Engine]:
+) -> AsyncIterator[EmbeddedEngine]:
     """Open the journal, and serve runs on it until the context is left."""
 
     programs: dict[str, AnyProgram] = {}
@@ -139,29 +196,31 @@ async def open_engine(
         return programs[definition.ref]
 
     journal = SqliteJournal(settings.database)
-    file = Threaded(settings.database)
+    file = SqliteConnection(settings.database)
     http = HostHttp()
     log = HostLog()
-    household = Household(EngineHome(file, compiled), log)
-    tables = SqliteTables(file)
+    household = ChildRunWatcher(EmbeddedRunHost(file, compiled), log)
+    tables = SqliteDatabase(file)
 
     async def send(token: Token, payloads: Sequence[Payload]) -> bool:
         return await engine.send(token, payloads)
 
     sink = HttpSink(http, settings.events_sink) if settings.events_sink else None
-    triggers = EventTriggers(SqliteTriggers(file), TableGatherings(tables), HostClock())
-    activities = Activities(
+    triggers = EventTriggers(SqliteTriggers(file), TableEventSets(tables), HostClock())
+    activities = ActivityRunner(
         http=http,
         mail=HostMail(),
         log=log,
         secrets=_secrets(settings, tables),
         commands=HostCommands(settings.allowed),
-        hub=Hub(TableListeners(tables), TableSignals(tables), send, HostClock(), sink, triggers),
-        lines=LineKeeper(HostClock().now_ms),
+        hub=LocalEventHub(
+            TableListeners(tables), TableSignals(tables), send, HostClock(), sink, triggers
+        ),
+        lines=NodeLogBuffer(HostClock().now_ms),
         nursery=household.family,
-        linker=Linker(settings.signer(), HostClock(), settings.public_url),
+        linker=NodeLinks(settings.signer(), HostClock(), settings.public_url),
     )
-    engine = Engine(
+    engine = EmbeddedEngine(
         journal,
         compiled,
         activities,

@@ -5,19 +5,69 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from onward import __version__
-from onward.adapters.telemetry.endpoint import TEXT_FORMAT, Answer, Endpoint
+from onward.adapters.host.clock import HostChance, HostClock
+from onward.adapters.host.event_file import EventFile
+from onward.adapters.host.http import HostHttp
+from onward.adapters.host.log import HostLog
+from onward.adapters.sql.database import SqlDatabase
+from onward.adapters.sql.publish_positions import TablePublishPositions
+from onward.adapters.telemetry.endpoint import TEXT_FORMAT, Endpoint, EndpointResponse
 from onward.distribution import install_command
 from onward.errors import InputError
-from onward.ports.metrics import RESTARTS, UNMEASURED, Meter
-from onward.ports.tracing import Tracer
-from onward.runtime.watching import Watch
+from onward.kernel.ids import derive
+from onward.ports.storage.run_queries import RunQueries
+from onward.ports.telemetry import RESTARTS, UNMEASURED, Meter, Tracer
+from onward.runtime.instrumentation import Instrumentation
+from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher, Send
+from onward.runtime.triggers.event_hub import HttpSink
 
 if TYPE_CHECKING:
     from onward.adapters.telemetry.otel import OtelTracer
     from onward.adapters.telemetry.prometheus import PrometheusMeter
+from collections.abc import Coroutine
+from typing import Any
+
+from onward.adapters.host.memory import resident_mb
+from onward.runtime.tasks import cancel
+
+# -- Wiring what tells of the lifecycle of runs: to a URL, or into a file.
+
+
+def check_sink(target: str) -> None:
+    """Raise InputError unless events can be sent to a target at all."""
+    if target.startswith(("http://", "https://")):
+        return
+    if not target.startswith("file:") or not _file(target).name:
+        raise InputError(
+            f"--lifecycle-events {target}: write an http:// or https:// URL, or file:PATH"
+        )
+    if not _file(target).parent.is_dir():
+        raise InputError(f"--lifecycle-events {target}: there is no folder {_file(target).parent}")
+
+
+async def tell_lifecycle(
+    target: str, archive: RunQueries, tables: SqlDatabase, http: HostHttp, *, late_ms: int
+) -> None:
+    """Tell a target what happens to runs, until cancelled; any number of processes may do it."""
+    send: Send = EventFile(_file(target))
+    if not target.startswith("file:"):
+        send = HttpSink(http, target)
+    holder = HostChance().publish_id()
+    outlets, clock = TablePublishPositions(tables), HostClock()
+    publisher = LifecyclePublisher(
+        archive, outlets, send, clock, HostLog(), holder, late_ms=late_ms
+    )
+    # Its name is no secret, and the target may hold one.
+    await publisher.run(f"lifecycle-{derive(target)}")
+
+
+def _file(target: str) -> Path:
+    return Path(target.removeprefix("file:").removeprefix("//"))
+
 
 READY_FOR_S = 1.0
 """How long an answer about the services stands: probes shall not be a load of their own."""
@@ -56,7 +106,7 @@ class Telemetry:
         self._looking = asyncio.Lock()
         meter: Meter = self._meter or UNMEASURED
         tracer: Tracer | None = self._tracer
-        self.watch = Watch(meter, tracer)
+        self.watch = Instrumentation(meter, tracer)
 
     async def open(self) -> tuple[str, int] | None:
         """Listen, and return where; InputError when the address cannot be had."""
@@ -101,10 +151,10 @@ class Telemetry:
             for service in {**self._lost, **found}
         }
 
-    async def _live(self) -> Answer:
+    async def _live(self) -> EndpointResponse:
         return _json(200, {"live": True})
 
-    async def _ready(self) -> Answer:
+    async def _ready(self) -> EndpointResponse:
         if self._cluster is None:
             return _json(503, {"ready": False, "reason": self._why})
         services = await self._looked(self._cluster)
@@ -120,9 +170,9 @@ class Telemetry:
                 self._seen = (now(), services)
             return self._seen[1]
 
-    async def _metrics(self) -> Answer:
+    async def _metrics(self) -> EndpointResponse:
         text = self._meter.text() if self._meter is not None else b""
-        return Answer(200, TEXT_FORMAT, text)
+        return EndpointResponse(200, TEXT_FORMAT, text)
 
 
 def _prometheus(reconnects: Callable[[], dict[str, int]]) -> PrometheusMeter:
@@ -149,5 +199,27 @@ def _not_installed(option: str, missing: ModuleNotFoundError, extra: str) -> Inp
     )
 
 
-def _json(status: int, value: dict[str, object]) -> Answer:
-    return Answer(status, "application/json", json.dumps(value).encode() + b"\n")
+def _json(status: int, value: dict[str, object]) -> EndpointResponse:
+    return EndpointResponse(status, "application/json", json.dumps(value).encode() + b"\n")
+
+
+# -- Working until a process has become too large: what leaks is given back by starting anew.
+
+
+LOOK_S = 1.0
+
+
+async def until_full(work: Coroutine[Any, Any, None], max_mb: int | None) -> int | None:
+    """Do the work until it ends, or until this process is larger than `max_mb`: return its size."""
+    working = asyncio.create_task(work)
+    try:
+        while True:
+            done, _ = await asyncio.wait([working], timeout=None if max_mb is None else LOOK_S)
+            if done:
+                await working
+                return None
+            size_mb = resident_mb()
+            if max_mb is not None and size_mb > max_mb:
+                return size_mb
+    finally:
+        await cancel(working)

@@ -21,13 +21,50 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from onward import __version__
-from onward.cli.lazy import LazyGroup
 from onward.cli.options import examples
 from onward.errors import DefinitionError, OnwardError
+
+# -- A command group that imports a command only when it is used: help and completion stay instant.
+
+
+class LazyGroup(click.Group):
+    """Commands by name, each with its place (`module:attribute`) and its one-line help."""
+
+    def __init__(self, *, lazy: dict[str, tuple[str, str]], **settings: object) -> None:
+        super().__init__(**settings)  # type: ignore[arg-type]  # click's own settings, unchanged
+        self._lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which people need them."""
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command called `cmd_name`; None when there is none."""
+        if cmd_name not in self._lazy:
+            return None
+        module, _, attribute = self._lazy[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that `args` begin with, or fail with the one that was probably meant."""
+        name = args[0]
+        if name not in self._lazy and not name.startswith("-"):
+            raise click.NoSuchCommand(name, possibilities=self._lazy, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in self._lazy.items()])
+
 
 FAILED = 1
 USAGE = 2
@@ -37,40 +74,67 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 _COMMANDS = {
-    "run": ("onward.cli.run:run", "Run a workflow and show its result."),
-    "validate": ("onward.cli.validate:validate", "Check documents and list every problem."),
-    "resume": ("onward.cli.resume:resume", "Continue runs that were interrupted."),
-    "runs": ("onward.cli.runs:runs", "List runs, look closer at one, start and control them."),
-    "workflows": ("onward.cli.workflows:workflows", "Keep workflows and their versions."),
-    "approvals": ("onward.cli.approvals:approvals", "Decide what runs ask people."),
-    "triggers": ("onward.cli.triggers:triggers", "Let runs start by themselves."),
-    "events": ("onward.cli.all_events:events", "Follow what happens in all runs."),
-    "dev": ("onward.cli.dev:dev", "Serve the API and run workflows in one process."),
-    "submit": ("onward.cli.submit:submit", "Start a run on a cluster."),
-    "worker": ("onward.cli.worker:worker", "Execute the nodes of runs on a cluster."),
-    "scheduler": ("onward.cli.scheduler:scheduler", "Wake what waits on a cluster."),
-    "master": ("onward.cli.master:master", "Keep the history of runs on a cluster."),
-    "doctor": ("onward.cli.doctor:doctor", "Find what is wrong with the machine or a cluster."),
-    "explain": ("onward.cli.explain:explain", "Say what a run waits for."),
-    "repair": ("onward.cli.repair:repair", "Rebuild a run from its history."),
-    "queue": ("onward.cli.operations:queue", "List queues and how much waits in them."),
-    "workers": ("onward.cli.operations:workers", "List who executes nodes."),
-    "timers": ("onward.cli.operations:timers", "List the timers that are due first."),
-    "stats": ("onward.cli.operations:stats", "Count runs by workflow and status."),
-    "quarantine": ("onward.cli.quarantine:quarantine", "Decide about messages put aside."),
-    "graph": ("onward.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
-    "convert": ("onward.cli.convert:convert", "Show a Serverless Workflow as a graph picture."),
-    "nodes": ("onward.cli.nodes:nodes", "List the node types, or explain one."),
-    "expr": ("onward.cli.expr:expr", "Evaluate an expression, on your data or a run's."),
-    "simulate": ("onward.cli.simulate:simulate", "Run workflows under crashes and duplicates."),
-    "users": ("onward.cli.users:users", "Say who may log in to the API."),
-    "tokens": ("onward.cli.tokens:tokens", "Make and revoke tokens for the API."),
-    "credentials": ("onward.cli.credentials:credentials", "Keep the secrets that workflows name."),
-    "audit": ("onward.cli.audit:audit", "List who changed what."),
-    "whoami": ("onward.cli.operations:whoami", "Say who you are to a server."),
-    "messages": ("onward.cli.messages:messages", "Print the JSON Schemas of the messages."),
-    "completion": ("onward.cli.completion:completion", "Print the completion script of a shell."),
-    "demo": ("onward.cli.demo:demo", "Watch a fan-out of 200 items run in the terminal."),
+    "run": ("onward.cli.commands.run:run", "Run a workflow and show its result."),
+    "validate": (
+        "onward.cli.commands.validate:validate",
+        "Check documents and list every problem.",
+    ),
+    "resume": ("onward.cli.commands.resume:resume", "Continue runs that were interrupted."),
+    "runs": (
+        "onward.cli.commands.runs.group:runs",
+        "List runs, look closer at one, start and control them.",
+    ),
+    "workflows": (
+        "onward.cli.commands.workflows.group:workflows",
+        "Keep workflows and their versions.",
+    ),
+    "approvals": ("onward.cli.commands.approvals:approvals", "Decide what runs ask people."),
+    "triggers": ("onward.cli.commands.triggers.group:triggers", "Let runs start by themselves."),
+    "events": ("onward.cli.commands.events:events", "Follow what happens in all runs."),
+    "dev": ("onward.cli.commands.dev:dev", "Serve the API and run workflows in one process."),
+    "submit": ("onward.cli.commands.submit:submit", "Start a run on a cluster."),
+    "worker": ("onward.cli.commands.worker:worker", "Execute the nodes of runs on a cluster."),
+    "scheduler": ("onward.cli.commands.scheduler:scheduler", "Wake what waits on a cluster."),
+    "master": ("onward.cli.commands.master:master", "Keep the history of runs on a cluster."),
+    "doctor": (
+        "onward.cli.commands.doctor:doctor",
+        "Find what is wrong with the machine or a cluster.",
+    ),
+    "explain": ("onward.cli.commands.explain:explain", "Say what a run waits for."),
+    "repair": ("onward.cli.commands.repair:repair", "Rebuild a run from its history."),
+    "queue": ("onward.cli.commands.operations:queue", "List queues and how much waits in them."),
+    "workers": ("onward.cli.commands.operations:workers", "List who executes nodes."),
+    "timers": ("onward.cli.commands.operations:timers", "List the timers that are due first."),
+    "stats": ("onward.cli.commands.operations:stats", "Count runs by workflow and status."),
+    "quarantine": ("onward.cli.commands.quarantine:quarantine", "Decide about messages put aside."),
+    "graph": ("onward.cli.commands.graph:graph", "Draw a workflow as Mermaid text or SVG."),
+    "convert": (
+        "onward.cli.commands.graph:convert",
+        "Show a Serverless Workflow as a graph picture.",
+    ),
+    "nodes": ("onward.cli.commands.nodes:nodes", "List the node types, or explain one."),
+    "expr": ("onward.cli.commands.expr:expr", "Evaluate an expression, on your data or a run's."),
+    "simulate": (
+        "onward.cli.commands.simulate:simulate",
+        "Run workflows under crashes and duplicates.",
+    ),
+    "users": ("onward.cli.commands.users:users", "Say who may log in to the API."),
+    "tokens": ("onward.cli.commands.tokens:tokens", "Make and revoke tokens for the API."),
+    "credentials": (
+        "onward.cli.commands.credentials.file_store:credentials",
+        "Keep the secrets that workflows name.",
+    ),
+    "audit": ("onward.cli.commands.audit:audit", "List who changed what."),
+    "whoami": ("onward.cli.commands.operations:whoami", "Say who you are to a server."),
+    "messages": (
+        "onward.cli.commands.messages:messages",
+        "Print the JSON Schemas of the messages.",
+    ),
+    "completion": (
+        "onward.cli.commands.completion:completion",
+        "Print the completion script of a shell.",
+    ),
+    "demo": ("onward.cli.commands.demo:demo", "Watch a fan-out of 200 items run in the terminal."),
 }
 
 onward = click.version_option(__version__, message="onward %(version)s")(

@@ -92,7 +92,7 @@ key_file = option(
 
 
 def _kinds(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
-    from onward.ports.commands import KINDS
+    from onward.ports.nodes.commands import KINDS
 
     named = tuple(one.strip() for one in (value or "").split(",") if one.strip())
     unknown = [one for one in named if one not in KINDS]

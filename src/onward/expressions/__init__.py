@@ -7,8 +7,8 @@ compiled; evaluating them never reads data as code.
 
 from onward.expressions.jq import Jq, compile_jq
 from onward.expressions.limits import DEFAULT, Limits
+from onward.expressions.sizes import Account
 from onward.expressions.template import Template, compile_template, find_errors
-from onward.expressions.weights import Account
 
 __all__ = [
     "DEFAULT",

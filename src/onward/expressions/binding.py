@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from onward.expressions.control import CAUGHT
-from onward.expressions.flow import Env, Filter, Flow, Key, Path, computed
-from onward.expressions.library import JqError, Tree, jq_error, type_name
-from onward.expressions.scope import Compiler, Scope
+from onward.expressions.purejq import JqError, Tree, jq_error, type_name
+from onward.expressions.scope import Compiler, NameScope
+from onward.expressions.stream import Env, Filter, Flow, Key, Path, computed
 
 Matcher = Callable[[Env, Any], Iterator[Env]]
 """Takes a value apart: yields the environment with its parts bound, once per way to do it."""
 
 
-def _binding(tree: Tree, scope: Scope) -> Filter:
+def _binding(tree: Tree, scope: NameScope) -> Filter:
     """`source as pattern ?// pattern | body`."""
     _, source, patterns, body = tree
     names = _names(patterns)
@@ -49,7 +49,7 @@ def _binding(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _reduce(tree: Tree, scope: Scope) -> Filter:
+def _reduce(tree: Tree, scope: NameScope) -> Filter:
     """`reduce source as pattern (init; update)`: an update that yields nothing leaves null."""
     _, source, patterns, init, update = tree
     sources, inits = scope.compile(source), scope.compile(init)
@@ -76,7 +76,7 @@ def _last(flows: Iterator[Flow], otherwise: Flow) -> Flow:
     return last
 
 
-def _foreach(tree: Tree, scope: Scope) -> Filter:
+def _foreach(tree: Tree, scope: NameScope) -> Filter:
     """`foreach source as pattern (init; update; extract)`."""
     _, source, patterns, init, update, extract = tree
     sources, inits = scope.compile(source), scope.compile(init)
@@ -97,7 +97,7 @@ def _foreach(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _alternatives(patterns: Sequence[Tree], scope: Scope) -> tuple[Matcher, Scope]:
+def _alternatives(patterns: Sequence[Tree], scope: NameScope) -> tuple[Matcher, NameScope]:
     """Return a matcher that takes the first pattern that fits, and the scope it leads to."""
     names = _names(patterns)
     inner = scope.with_variables(names)
@@ -137,7 +137,7 @@ def _names(patterns: Sequence[Tree]) -> list[str]:
     return list(names)
 
 
-def _matcher(pattern: Tree, scope: Scope) -> Matcher:
+def _matcher(pattern: Tree, scope: NameScope) -> Matcher:
     match pattern:
         case ("pvar", name):
             key = scope.variables[name]

@@ -13,8 +13,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from onward.expressions.dates import DATES
-from onward.expressions.flow import Argument, Env, Flow, Path, computed, extend, truthy
-from onward.expressions.library import (
+from onward.expressions.loops import LOOPS
+from onward.expressions.maths import NUMBERS
+from onward.expressions.meter import Collection, EvaluationMeter
+from onward.expressions.native import deep, plain, shallow, sorting, streamed, table
+from onward.expressions.navigation import entries
+from onward.expressions.operations import add, compare, index, is_number, split
+from onward.expressions.purejq import (
     contains_value,
     describe,
     encode,
@@ -23,14 +28,9 @@ from onward.expressions.library import (
     jq_error,
     type_name,
 )
-from onward.expressions.loops import LOOPS
-from onward.expressions.matching import MATCHING
-from onward.expressions.meter import Collection, Meter
-from onward.expressions.native import deep, plain, shallow, sorting, streamed, table
-from onward.expressions.navigation import entries
-from onward.expressions.numbers import NUMBERS
-from onward.expressions.operations import add, compare, index, is_number, split
+from onward.expressions.regex import MATCHING
 from onward.expressions.scope import FunctionName, Native, NativeFunction
+from onward.expressions.stream import Argument, Env, Flow, Path, computed, extend, truthy
 from onward.expressions.update import delete_paths, set_path
 
 
@@ -78,25 +78,25 @@ def _get_path(env: Env, path: Path, value: Any, keys: Argument) -> Iterator[Flow
         yield where, found
 
 
-def _set_path(meter: Meter, value: Any, keys: Any, new: Any) -> Any:
+def _set_path(meter: EvaluationMeter, value: Any, keys: Any, new: Any) -> Any:
     if not isinstance(keys, list):
         raise jq_error("Path must be specified as an array")
     return set_path(meter, value, keys, new)
 
 
-def _delete_paths(meter: Meter, value: Any, paths: Any) -> Any:
+def _delete_paths(meter: EvaluationMeter, value: Any, paths: Any) -> Any:
     if not isinstance(paths, list):
         raise jq_error("Paths must be specified as an array")
     return delete_paths(meter, value, paths)
 
 
-def _to_entries(meter: Meter, value: Any) -> Any:
+def _to_entries(meter: EvaluationMeter, value: Any) -> Any:
     items = [{"key": key, "value": item} for key, item in entries(value)]
     meter.spend(len(items))
     return items
 
 
-def _from_entries(meter: Meter, value: Any) -> Any:
+def _from_entries(meter: EvaluationMeter, value: Any) -> Any:
     made = {}
     for entry in items_of(value):
         meter.spend(1)
@@ -121,7 +121,7 @@ def _key(key: Any) -> str:
     raise jq_error(f"Cannot use {describe(key)} as object key")
 
 
-def _add(meter: Meter, value: Any) -> Any:
+def _add(meter: EvaluationMeter, value: Any) -> Any:
     return _sum(meter, list(items_of(value)))
 
 
@@ -133,7 +133,7 @@ def _add_of(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
     yield computed(path), _sum(env.meter, items)
 
 
-def _sum(meter: Meter, items: list[Any]) -> Any:
+def _sum(meter: EvaluationMeter, items: list[Any]) -> Any:
     """Return all items added up; texts and arrays in one go, so that it stays linear."""
     kinds = {type(item) for item in items if item is not None}
     if kinds == {str}:
@@ -151,7 +151,7 @@ def _sum(meter: Meter, items: list[Any]) -> Any:
     return total
 
 
-def _join(meter: Meter, value: Any, separator: Any) -> Any:
+def _join(meter: EvaluationMeter, value: Any, separator: Any) -> Any:
     items = list(items_of(value))
     if not items:
         return ""
@@ -173,7 +173,7 @@ def _joinable(item: Any) -> str:
     return encode(item)
 
 
-def _flatten(meter: Meter, value: Any, depth: Any = 1 << 30) -> Any:
+def _flatten(meter: EvaluationMeter, value: Any, depth: Any = 1 << 30) -> Any:
     if not is_number(depth) or depth < 0:
         raise jq_error("flatten depth must not be negative")
     meter.spend(deep(meter, value))
@@ -192,7 +192,7 @@ def _flatten(meter: Meter, value: Any, depth: Any = 1 << 30) -> Any:
     return flat
 
 
-def _has(meter: Meter, value: Any, key: Any) -> Any:
+def _has(meter: EvaluationMeter, value: Any, key: Any) -> Any:
     if value is None:
         return False
     if isinstance(value, dict) and isinstance(key, str):
@@ -219,12 +219,12 @@ def _extreme(largest: bool) -> Native:
     return run
 
 
-def _contains(meter: Meter, value: Any, other: Any) -> Any:
+def _contains(meter: EvaluationMeter, value: Any, other: Any) -> Any:
     meter.spend(deep(meter, value) * (1 + deep(meter, other)) + deep(meter, other))
     return contains_value(value, other)
 
 
-def _indices(meter: Meter, value: Any, wanted: Any) -> Any:
+def _indices(meter: EvaluationMeter, value: Any, wanted: Any) -> Any:
     if isinstance(value, dict) and isinstance(wanted, str):
         return value.get(wanted)
     if isinstance(value, str | list):
@@ -234,7 +234,7 @@ def _indices(meter: Meter, value: Any, wanted: Any) -> Any:
     return indices_of(value, wanted)
 
 
-def _explode(meter: Meter, value: Any) -> Any:
+def _explode(meter: EvaluationMeter, value: Any) -> Any:
     if not isinstance(value, str):
         raise jq_error(f"{describe(value)} cannot be exploded")
     meter.announce(16 * len(value))
@@ -242,7 +242,7 @@ def _explode(meter: Meter, value: Any) -> Any:
     return [ord(character) for character in value]
 
 
-def _split(meter: Meter, value: Any, separator: Any) -> Any:
+def _split(meter: EvaluationMeter, value: Any, separator: Any) -> Any:
     if not isinstance(value, str) or not isinstance(separator, str):
         raise jq_error("split input and separator must be strings")
     return split(meter, value, separator)

@@ -6,19 +6,59 @@ from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 from onward.errors import ExpressionError
-from onward.expressions.flow import Argument, Env, Filter, Flow, Key, Path, computed
-from onward.expressions.library import Tree
-from onward.expressions.once import yields_once
+from onward.expressions.purejq import Tree
 from onward.expressions.scope import (
     Bound,
     Compiler,
-    Definition,
+    FilterParameter,
     Function,
     FunctionName,
+    JqFunction,
+    NameScope,
     NativeFunction,
-    Parameter,
-    Scope,
 )
+from onward.expressions.stream import Argument, Env, Filter, Flow, Key, Path, computed
+
+# -- Which expressions never yield more than one value.
+#
+# Loops use it: an update that yields once leaves nothing to come back to, so `until` and its kin
+# need no stack however often they turn.
+
+
+_ALWAYS = frozenset({"break", "collect", "const", "emptyarray", "format", "identity", "loc", "var"})
+_WHEN_PARTS_DO = frozenset(
+    {"alt", "and", "binop", "field", "if", "index", "neg"}
+    | {"object", "opt", "or", "pipe", "slice", "str", "try"}
+)
+
+
+def yields_once(tree: Tree, scope: NameScope) -> bool:
+    """Return True only if `tree` can never yield a second value for one input."""
+    tag = tree[0]
+    if tag in _ALWAYS:
+        return True
+    if tag == "call":
+        _, name, arguments = tree
+        function = scope.functions.get((name, len(arguments)))
+        known = isinstance(function, Bound) or (
+            isinstance(function, NativeFunction) and function.once
+        )
+        return known and all(yields_once(argument, scope) for argument in arguments)
+    return tag in _WHEN_PARTS_DO and _parts_yield_once(tree[1:], scope)
+
+
+def _parts_yield_once(parts: Any, scope: NameScope) -> bool:
+    if isinstance(parts, tuple) and parts and isinstance(parts[0], str) and parts[0] in _TAGS:
+        return yields_once(parts, scope)
+    if isinstance(parts, tuple | list):
+        return all(_parts_yield_once(part, scope) for part in parts)
+    return True
+
+
+_TAGS = _ALWAYS | _WHEN_PARTS_DO | {
+    "as", "assign", "call", "comma", "foreach", "funcdef", "iterate", "label", "reduce",
+}  # fmt: skip
+
 
 _UNAVAILABLE = frozenset(
     {
@@ -36,12 +76,12 @@ _UNAVAILABLE = frozenset(
 )
 
 
-def _definition(tree: Tree, scope: Scope) -> Filter:
+def _definition(tree: Tree, scope: NameScope) -> Filter:
     _, name, parameters, body, rest = tree
     return define(name, parameters, body, scope).compile(rest)
 
 
-def define(name: str, parameters: Sequence[str], body: Tree, scope: Scope) -> Scope:
+def define(name: str, parameters: Sequence[str], body: Tree, scope: NameScope) -> NameScope:
     """Return `scope` with the function in it, its body compiled."""
     inner = scope.with_variables([plain[1:] for plain in parameters if plain.startswith("$")])
     signature: list[tuple[bool, Key]] = []
@@ -51,8 +91,8 @@ def define(name: str, parameters: Sequence[str], body: Tree, scope: Scope) -> Sc
         plain = parameter.removeprefix("$")
         key = inner.variables[plain] if by_value else next(scope.keys)
         signature.append((by_value, key))
-        callable_inside[plain, 0] = Bound(key) if by_value else Parameter(key)
-    definition = Definition(tuple(signature), levels=2 + levels_of(body))
+        callable_inside[plain, 0] = Bound(key) if by_value else FilterParameter(key)
+    definition = JqFunction(tuple(signature), levels=2 + levels_of(body))
     itself: dict[FunctionName, Function] = {(name, len(parameters)): definition}
     definition.body = inner.with_functions({**itself, **callable_inside}).compile(body)
     return scope.with_functions(itself)
@@ -80,7 +120,7 @@ def levels_of(tree: Any) -> int:
     return own + max(map(levels_of, tree), default=0)
 
 
-def _call(tree: Tree, scope: Scope) -> Filter:
+def _call(tree: Tree, scope: NameScope) -> Filter:
     _, name, trees = tree
     function = scope.functions.get((name, len(trees)))
     if function is None:
@@ -92,11 +132,11 @@ def _call(tree: Tree, scope: Scope) -> Filter:
             return lambda env, path, value: native(
                 env, path, value, *[Argument(run, env, once) for run, once in parts]
             )
-        case Definition():
+        case JqFunction():
             return lambda env, path, value: _run(
                 function, [Argument(run, env, once) for run, once in parts], env, path, value
             )
-        case Parameter(key):
+        case FilterParameter(key):
             return lambda env, path, value: env.values[key].flows(path, value)
         case Bound(key):
             return lambda env, path, value: iter(((computed(path), env.values[key]),))
@@ -104,7 +144,7 @@ def _call(tree: Tree, scope: Scope) -> Filter:
             assert_never(function)
 
 
-def _no_function(name: str, arity: int, scope: Scope) -> str:
+def _no_function(name: str, arity: int, scope: NameScope) -> str:
     if name in _UNAVAILABLE:
         return f"{name} is not available: an expression sees only its input and variables"
     others = sorted(count for known, count in scope.functions if known == name)
@@ -115,7 +155,7 @@ def _no_function(name: str, arity: int, scope: Scope) -> str:
 
 
 def _run(
-    definition: Definition, arguments: Sequence[Argument], env: Env, path: Path, value: Any
+    definition: JqFunction, arguments: Sequence[Argument], env: Env, path: Path, value: Any
 ) -> Iterator[Flow]:
     """Run a jq function: once for each combination of its `$value` arguments."""
     given = list(zip(definition.parameters, arguments, strict=True))
@@ -136,7 +176,7 @@ def _combinations(values: Sequence[tuple[Key, Argument]], value: Any) -> Iterato
             yield {key: first, **others}
 
 
-def _enter(definition: Definition, env: Env, path: Path, value: Any) -> Iterator[Flow]:
+def _enter(definition: JqFunction, env: Env, path: Path, value: Any) -> Iterator[Flow]:
     """Run the body, counting its depth only while it is running and not while it is paused."""
     assert definition.body is not None  # noqa: S101  (set before anything can call it)
     meter = env.meter

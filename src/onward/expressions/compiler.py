@@ -13,11 +13,11 @@ from onward.expressions.builtins import NATIVE
 from onward.expressions.calls import CALLS, define, levels_of
 from onward.expressions.construction import CONSTRUCTION
 from onward.expressions.control import CONTROL
-from onward.expressions.definitions import DEFINITIONS
-from onward.expressions.flow import Filter
-from onward.expressions.library import parse
 from onward.expressions.navigation import NAVIGATION
-from onward.expressions.scope import Found, Scope
+from onward.expressions.prelude import DEFINITIONS
+from onward.expressions.purejq import parse
+from onward.expressions.scope import Found, NameScope
+from onward.expressions.stream import Filter
 from onward.expressions.update import UPDATE
 
 _COMPILERS = {**BINDING, **CALLS, **CONSTRUCTION, **CONTROL, **NAVIGATION, **UPDATE}
@@ -31,14 +31,14 @@ def compile_text(text: str, found: Found) -> tuple[Filter, int]:
     """
     standard = _standard()
     tree = parse(text)
-    run = Scope(standard.compilers, standard.functions, found).compile(tree)
+    run = NameScope(standard.compilers, standard.functions, found).compile(tree)
     return run, levels_of(tree)
 
 
 @functools.cache
-def _standard() -> Scope:
+def _standard() -> NameScope:
     """Return the scope that holds every builtin: those in Python, and those defined in jq."""
-    scope = Scope(_COMPILERS, NATIVE)
+    scope = NameScope(_COMPILERS, NATIVE)
     tree = parse(DEFINITIONS)
     while tree[0] == "funcdef":
         _, name, parameters, body, tree = tree

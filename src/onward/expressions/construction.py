@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from onward.errors import ExpressionError
-from onward.expressions.flow import Env, Filter, Flow, Path, computed
-from onward.expressions.library import Tree, apply_format, describe, jq_error, type_name
 from onward.expressions.meter import Collection
 from onward.expressions.navigation import constant
 from onward.expressions.operations import OPERATORS, charged, is_number, number
-from onward.expressions.scope import Compiler, Scope
+from onward.expressions.purejq import Tree, apply_format, describe, jq_error, type_name
+from onward.expressions.scope import Compiler, NameScope
+from onward.expressions.stream import Env, Filter, Flow, Path, computed
 
 _FORMATS = ("text", "json", "html", "uri", "urid", "csv", "tsv", "sh", "base64", "base64d")
 
 
-def _operator(tree: Tree, scope: Scope) -> Filter:
+def _operator(tree: Tree, scope: NameScope) -> Filter:
     _, symbol, left, right = tree
     operate = OPERATORS[symbol]
     lefts, rights = scope.compile(left), scope.compile(right)
@@ -30,7 +30,7 @@ def _operator(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _negation(tree: Tree, scope: Scope) -> Filter:
+def _negation(tree: Tree, scope: NameScope) -> Filter:
     operands = scope.compile(tree[1])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
@@ -42,7 +42,7 @@ def _negation(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _array(tree: Tree, scope: Scope) -> Filter:
+def _array(tree: Tree, scope: NameScope) -> Filter:
     items = scope.compile(tree[1])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
@@ -54,7 +54,7 @@ def _array(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _object(tree: Tree, scope: Scope) -> Filter:
+def _object(tree: Tree, scope: NameScope) -> Filter:
     pairs = [(scope.compile(key), scope.compile(item)) for key, item in tree[1]]
 
     def build(env: Env, value: Any, made: dict[str, Any], done: int) -> Iterator[dict[str, Any]]:
@@ -76,7 +76,7 @@ def _object(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _text(tree: Tree, scope: Scope) -> Filter:
+def _text(tree: Tree, scope: NameScope) -> Filter:
     r"""`"a\(x)b"`, and `@json "a\(x)b"`, which formats each value that is put in."""
     _, given, parts = tree
     form = _known_format(given or "text")
@@ -104,7 +104,7 @@ def _text(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _format(tree: Tree, scope: Scope) -> Filter:
+def _format(tree: Tree, scope: NameScope) -> Filter:
     form = _known_format(tree[1])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:

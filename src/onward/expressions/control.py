@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from onward.errors import ExpressionError
-from onward.expressions.flow import Env, Filter, Flow, Path, computed, truthy
-from onward.expressions.library import JqBreak, JqError, Tree, jq_break
-from onward.expressions.scope import Compiler, Scope
+from onward.expressions.purejq import JqBreak, JqError, Tree, jq_break
+from onward.expressions.scope import Compiler, NameScope
+from onward.expressions.stream import Env, Filter, Flow, Path, computed, truthy
 
 CAUGHT = 20
 """The steps that an error takes: its words quote the value it is about."""
 
 
-def _if(tree: Tree, scope: Scope) -> Filter:
+def _if(tree: Tree, scope: NameScope) -> Filter:
     _, branches, otherwise = tree
     chosen = scope.compile(otherwise or ("identity",))
     for condition, then in reversed(branches):
@@ -30,7 +30,7 @@ def _choice(conditions: Filter, then: Filter, otherwise: Filter) -> Filter:
     return run
 
 
-def _logic(tree: Tree, scope: Scope) -> Filter:
+def _logic(tree: Tree, scope: NameScope) -> Filter:
     """`and` and `or`: the second side is only looked at when the first does not decide."""
     deciding = tree[0] == "or"
     lefts, rights = scope.compile(tree[1]), scope.compile(tree[2])
@@ -47,7 +47,7 @@ def _logic(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _alternative(tree: Tree, scope: Scope) -> Filter:
+def _alternative(tree: Tree, scope: NameScope) -> Filter:
     """`a // b`: all that is true of `a`, or `b` when there is none; errors of `a` count as none."""
     first, second = scope.compile(tree[1]), scope.compile(tree[2])
 
@@ -72,7 +72,7 @@ def _until_error(body: Filter, env: Env, path: Path, value: Any) -> Iterator[Flo
         return
 
 
-def _optional(tree: Tree, scope: Scope) -> Filter:
+def _optional(tree: Tree, scope: NameScope) -> Filter:
     """`a.b?`: the mark is about the last step only, and what fails before it fails."""
     step = tree[1]
     if step[0] not in _STEPS or step[1] in _WHOLE or any(map(_varies, step[2:])):
@@ -89,12 +89,12 @@ def _varies(part: Any) -> bool:
     return isinstance(part, tuple) and part[0] != "const"
 
 
-def _guarded(tree: Tree, scope: Scope) -> Filter:
+def _guarded(tree: Tree, scope: NameScope) -> Filter:
     body = scope.compile(tree[1])
     return lambda env, path, value: _until_error(body, env, path, value)
 
 
-def _try(tree: Tree, scope: Scope) -> Filter:
+def _try(tree: Tree, scope: NameScope) -> Filter:
     _, body, handler = tree
     if handler is None:
         return _guarded(tree, scope)
@@ -113,7 +113,7 @@ def _try(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _label(tree: Tree, scope: Scope) -> Filter:
+def _label(tree: Tree, scope: NameScope) -> Filter:
     _, name, body = tree
     inner = scope.with_label(name)
     key = inner.labels[name]
@@ -130,7 +130,7 @@ def _label(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _break(tree: Tree, scope: Scope) -> Filter:
+def _break(tree: Tree, scope: NameScope) -> Filter:
     name = tree[1]
     key = scope.labels.get(name)
     if key is None:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from onward.expressions.flow import Env, Flow, Path, computed
-from onward.expressions.library import FUNCTIONS, jq_error
-from onward.expressions.meter import Meter
+from onward.expressions.meter import EvaluationMeter
 from onward.expressions.native import borrowed, plain, shallow
 from onward.expressions.operations import is_number, number
+from onward.expressions.purejq import FUNCTIONS, jq_error
 from onward.expressions.scope import FunctionName, NativeFunction
+from onward.expressions.stream import Env, Flow, Path, computed
 
 _DIRECTIVE = re.compile(r"%([^a-zA-Z%]*)(.?)", re.DOTALL)
 _LONGEST = 1000
@@ -25,11 +25,11 @@ def _now(env: Env, path: Path, value: Any) -> Iterator[Flow]:
     yield computed(path), number(env.now_ms / 1000)
 
 
-def _broken_down(meter: Meter, value: Any) -> Any:
+def _broken_down(meter: EvaluationMeter, value: Any) -> Any:
     return next(_gmtime(value, None))
 
 
-def _format(meter: Meter, value: Any, layout: Any) -> Any:
+def _format(meter: EvaluationMeter, value: Any, layout: Any) -> Any:
     if not isinstance(layout, str):
         raise jq_error("strftime/1 requires a string format")
     parts = next(_gmtime(value, None)) if is_number(value) else value
@@ -64,7 +64,7 @@ def _tuple(parts: list[Any]) -> tuple[int, int, int, int, int, int]:
     return year, month + 1, day, hour, minute, second
 
 
-def _parse(meter: Meter, value: Any, layout: Any) -> Any:
+def _parse(meter: EvaluationMeter, value: Any, layout: Any) -> Any:
     if not isinstance(value, str) or not isinstance(layout, str):
         raise jq_error("strptime/1 requires string inputs and arguments")
     if len(layout) + len(value) > _LONGEST:

@@ -9,15 +9,21 @@ from typing import Any
 
 from onward.errors import ExpressionError
 from onward.expressions.compiler import compile_text
-from onward.expressions.flow import Env, Filter, Flow
-from onward.expressions.library import JqError, JqParseError
 from onward.expressions.limits import DEFAULT, Limits
-from onward.expressions.meter import LIMIT, Collection, Meter
+from onward.expressions.meter import LIMIT, Collection, EvaluationMeter
 from onward.expressions.operations import PYTHON_ERRORS, failure
-from onward.expressions.pace import Answer, Lengthy, Pace, Question, current
+from onward.expressions.purejq import JqError, JqParseError
 from onward.expressions.reference import PATTERN, Reference, read_path, read_reference
 from onward.expressions.scope import Found
-from onward.expressions.weights import Account
+from onward.expressions.sizes import Account
+from onward.expressions.stream import Env, Filter, Flow
+from onward.expressions.time_slice import (
+    EvaluationResult,
+    Question,
+    TimeSlice,
+    TimeSliceExceeded,
+    current,
+)
 
 SYNTAX = "EXPRESSION_SYNTAX"
 FAILED = "EXPRESSION_FAILED"
@@ -125,12 +131,16 @@ class Jq:
             raise ExpressionError(text, code=code)
         return answer.value
 
-    def _answered(self, question: Question, account: Account, pace: Pace | None) -> Answer:
+    def _answered(
+        self, question: Question, account: Account, pace: TimeSlice | None
+    ) -> EvaluationResult:
         given = (question.data, *question.values.values())
-        meter = Meter(question.limits, given, account, None if pace is None else pace.FIRST)
+        meter = EvaluationMeter(
+            question.limits, given, account, None if pace is None else pace.FIRST
+        )
         try:
-            return Answer(self._computed(question, meter), None, meter.spent)
-        except Lengthy as lengthy:
+            return EvaluationResult(self._computed(question, meter), None, meter.spent)
+        except TimeSliceExceeded as lengthy:
             lengthy.source, lengthy.body = self.source, question.body()
             raise
         except ExpressionError as error:
@@ -141,15 +151,15 @@ class Jq:
             text, code = _TOO_DEEP, LIMIT
         except PYTHON_ERRORS as error:
             text, code = str(failure(error)), FAILED
-        return Answer(None, (f"{self._shown()}: {text}", code), meter.spent)
+        return EvaluationResult(None, (f"{self._shown()}: {text}", code), meter.spent)
 
-    def _computed(self, question: Question, meter: Meter) -> Any:
+    def _computed(self, question: Question, meter: EvaluationMeter) -> Any:
         meter.descend(self._levels)
         flows = self._run(Env(question.values, meter, question.now_ms), None, question.data)
         return _finish(meter, (_every if question.every else self._only)(meter, flows))
 
     @staticmethod
-    def _only(meter: Meter, flows: Iterator[Flow]) -> Any:
+    def _only(meter: EvaluationMeter, flows: Iterator[Flow]) -> Any:
         for _, value in flows:
             for _ in flows:
                 raise ExpressionError(
@@ -163,7 +173,7 @@ class Jq:
         return f"expression {_quote(self.source)}"
 
 
-def _every(meter: Meter, flows: Iterator[Flow]) -> list[Any]:
+def _every(meter: EvaluationMeter, flows: Iterator[Flow]) -> list[Any]:
     collection = Collection(meter)
     for _, value in flows:
         collection.append(value)
@@ -224,7 +234,7 @@ def _message(error: JqError) -> str:
         return "failed with a value that cannot be shown"
 
 
-def _finish(meter: Meter, value: Any) -> Any:
+def _finish(meter: EvaluationMeter, value: Any) -> Any:
     """Return the result as JSON can hold it: NaN is null, infinity the largest number."""
     meter.admit(value)
     return _without_odd_numbers(value) if meter.odd_numbers else value

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from onward.expressions.flow import Argument, Env, Flow, Path, computed, truthy
-from onward.expressions.library import describe, items_of, jq_error
 from onward.expressions.navigation import entries
 from onward.expressions.operations import compare, is_number, number
+from onward.expressions.purejq import describe, items_of, jq_error
 from onward.expressions.scope import FunctionName, NativeFunction
+from onward.expressions.stream import Argument, Env, Flow, Path, computed, truthy
 
 Step = tuple[bool, Path, Any]
 """One thing a loop comes to: yield it (True), or go on from it (False)."""

@@ -13,14 +13,14 @@ from typing import Any, NoReturn
 
 from onward.errors import ExpressionError
 from onward.expressions.limits import Limits
-from onward.expressions.pace import Lengthy
-from onward.expressions.weights import CONTAINER, SCALAR, SLOT, Account, Weight, Weights
+from onward.expressions.sizes import CONTAINER, SCALAR, SLOT, Account, Weight, Weights
+from onward.expressions.time_slice import TimeSliceExceeded
 
 LIMIT = "EXPRESSION_LIMIT"
 _EMPTY: Weight = (CONTAINER, 1)
 
 
-class Meter:
+class EvaluationMeter:
     """The budget of one evaluation."""
 
     __slots__ = ("_account", "_beyond", "_given", "_new", "depth", "limits", "steps")
@@ -181,7 +181,7 @@ class Meter:
 
     def _exhausted(self) -> NoReturn:
         if self._beyond:
-            raise Lengthy
+            raise TimeSliceExceeded
         self.steps = 0
         if self._account.left < self.limits.steps:
             what = "it and what was evaluated before it need more steps than there are for all"
@@ -198,7 +198,7 @@ class Collection:
 
     __slots__ = ("_height", "_items", "_meter", "_weight")
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: EvaluationMeter) -> None:
         self._meter = meter
         self._items: list[Any] = []
         self._weight = CONTAINER

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from onward.expressions.flow import Argument, Env, Flow, Path, computed
-from onward.expressions.library import FUNCTIONS, JqError
-from onward.expressions.meter import Meter
+from onward.expressions.meter import EvaluationMeter
 from onward.expressions.operations import PYTHON_ERRORS, failure
+from onward.expressions.purejq import FUNCTIONS, JqError
 from onward.expressions.scope import FunctionName, NativeFunction
+from onward.expressions.stream import Argument, Env, Flow, Path, computed
 
 Plain = Callable[..., Any]
 """A function of values: (meter, value, *arguments) to one value."""
@@ -59,11 +59,11 @@ class _Given:
         yield self._value
 
 
-def borrowed(name: str, arity: int, cost: Callable[[Meter, Any], int]) -> NativeFunction:
+def borrowed(name: str, arity: int, cost: Callable[[EvaluationMeter, Any], int]) -> NativeFunction:
     """Return purejq's builtin of one value, paid for by `cost` of its operands."""
     function = FUNCTIONS[name, arity]
 
-    def run(meter: Meter, value: Any, *given: Any) -> Any:
+    def run(meter: EvaluationMeter, value: Any, *given: Any) -> Any:
         meter.spend(sum(cost(meter, operand) for operand in (value, *given)))
         return next(function(value, None, *map(_Given, given)))
 
@@ -87,23 +87,23 @@ def streamed(name: str, arity: int) -> NativeFunction:
     return NativeFunction(run)
 
 
-def shallow(meter: Meter, value: Any) -> int:
+def shallow(meter: EvaluationMeter, value: Any) -> int:
     """The cost of looking at each item or character once."""
     return len(value) >> 4 if isinstance(value, str | list | dict) else 0
 
 
-def deep(meter: Meter, value: Any) -> int:
+def deep(meter: EvaluationMeter, value: Any) -> int:
     """The cost of looking at everything inside."""
     return meter.weigh(value) >> 3
 
 
-def sorting(meter: Meter, value: Any) -> int:
+def sorting(meter: EvaluationMeter, value: Any) -> int:
     """The cost of putting the items in order."""
     return meter.weigh(value) >> 2
 
 
 def table(
-    names: str, arity: int, cost: Callable[[Meter, Any], int]
+    names: str, arity: int, cost: Callable[[EvaluationMeter, Any], int]
 ) -> dict[FunctionName, NativeFunction]:
     """Return purejq's builtins of these `names`, all of one arity and cost."""
     return {(name, arity): borrowed(name, arity, cost) for name in names.split()}

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from onward.errors import ExpressionError
-from onward.expressions.flow import Env, Filter, Flow, Path, computed, extend
-from onward.expressions.library import Tree, describe, items_of, jq_error
 from onward.expressions.operations import cut, index
-from onward.expressions.scope import Compiler, Scope
+from onward.expressions.purejq import Tree, describe, items_of, jq_error
+from onward.expressions.scope import Compiler, NameScope
+from onward.expressions.stream import Env, Filter, Flow, Path, computed, extend
 
 
-def _identity(tree: Tree, scope: Scope) -> Filter:
+def _identity(tree: Tree, scope: NameScope) -> Filter:
     return lambda env, path, value: iter(((path, value),))
 
 
@@ -21,17 +21,17 @@ def constant(value: Any) -> Filter:
     return lambda env, path, _: iter(((computed(path), value),))
 
 
-def _field(tree: Tree, scope: Scope) -> Filter:
+def _field(tree: Tree, scope: NameScope) -> Filter:
     _, base, name = tree
     return _indexed(base, ("const", name), scope)
 
 
-def _index(tree: Tree, scope: Scope) -> Filter:
+def _index(tree: Tree, scope: NameScope) -> Filter:
     _, base, key = tree
     return _indexed(base, key, scope)
 
 
-def _indexed(base: Tree, key: Tree, scope: Scope) -> Filter:
+def _indexed(base: Tree, key: Tree, scope: NameScope) -> Filter:
     """Return `base[key]`. A constant key of `$node` tells which node is meant."""
     keys = scope.compile(key)
     if base == ("var", "node") and "node" not in scope.variables and _is_text(key):
@@ -53,7 +53,7 @@ def _is_text(tree: Tree) -> bool:
     return tree[0] == "const" and isinstance(tree[1], str)
 
 
-def _slice(tree: Tree, scope: Scope) -> Filter:
+def _slice(tree: Tree, scope: NameScope) -> Filter:
     _, base, start, end = tree
     containers = scope.compile(base)
     starts = scope.compile(start or ("const", None))
@@ -70,7 +70,7 @@ def _slice(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _iterate(tree: Tree, scope: Scope) -> Filter:
+def _iterate(tree: Tree, scope: NameScope) -> Filter:
     containers = scope.compile(tree[1])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
@@ -97,7 +97,7 @@ def entries(container: Any) -> Iterator[tuple[Any, Any]]:
     raise jq_error(f"Cannot iterate over {describe(container)}")
 
 
-def _pipe(tree: Tree, scope: Scope) -> Filter:
+def _pipe(tree: Tree, scope: NameScope) -> Filter:
     first, second = scope.compile(tree[1]), scope.compile(tree[2])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
@@ -107,7 +107,7 @@ def _pipe(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _comma(tree: Tree, scope: Scope) -> Filter:
+def _comma(tree: Tree, scope: NameScope) -> Filter:
     first, second = scope.compile(tree[1]), scope.compile(tree[2])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
@@ -118,7 +118,7 @@ def _comma(tree: Tree, scope: Scope) -> Filter:
     return run
 
 
-def _variable(tree: Tree, scope: Scope) -> Filter:
+def _variable(tree: Tree, scope: NameScope) -> Filter:
     name = tree[1]
     key = scope.variables.get(name)
     if key is not None:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from onward.expressions import library
-from onward.expressions.library import JqError, jq_error
-from onward.expressions.meter import Meter
+from onward.expressions import purejq
+from onward.expressions.meter import EvaluationMeter
+from onward.expressions.purejq import JqError, jq_error
 
 PYTHON_ERRORS = (
     ArithmeticError,
@@ -29,7 +29,7 @@ PYTHON_ERRORS = (
 _HUGE = 1 << 1024
 """One more than a double can hold."""
 
-Operator = Callable[[Meter, Any, Any], Any]
+Operator = Callable[[EvaluationMeter, Any, Any], Any]
 
 
 def number(value: Any) -> Any:
@@ -46,24 +46,24 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def add(meter: Meter, left: Any, right: Any) -> Any:
+def add(meter: EvaluationMeter, left: Any, right: Any) -> Any:
     """`left + right`."""
     meter.spend(1)
     if is_number(left) and is_number(right):
         return number(left + right)
     kind = type(left)
     if kind is not type(right) or kind not in (str, list, dict):
-        return charged(meter, library.add_values, left, right)
+        return charged(meter, purejq.add_values, left, right)
     (weight, height), (more, higher) = meter.measure(left), meter.measure(right)
     meter.announce(weight + more)
     meter.spend(len(left) + len(right) >> (4 if kind is dict else 8))
-    result = library.add_values(left, right)
+    result = purejq.add_values(left, right)
     if kind is str:
         return result
     return meter.admit_as(result, weight + more, max(height, higher))
 
 
-def subtract(meter: Meter, left: Any, right: Any) -> Any:
+def subtract(meter: EvaluationMeter, left: Any, right: Any) -> Any:
     """`left - right`; arrays lose every element that the other holds."""
     meter.spend(1)
     if is_number(left) and is_number(right):
@@ -71,11 +71,11 @@ def subtract(meter: Meter, left: Any, right: Any) -> Any:
     if type(left) is list and type(right) is list:
         meter.spend(len(left) * len(right))
         meter.spend(meter.weigh(left) + meter.weigh(right) >> 4)
-        return meter.admit(library.subtract_values(left, right))
-    return charged(meter, library.subtract_values, left, right)
+        return meter.admit(purejq.subtract_values(left, right))
+    return charged(meter, purejq.subtract_values, left, right)
 
 
-def multiply(meter: Meter, left: Any, right: Any) -> Any:
+def multiply(meter: EvaluationMeter, left: Any, right: Any) -> Any:
     """`left * right`: numbers, a text repeated, or objects merged at every level."""
     meter.spend(1)
     if is_number(left) and is_number(right):
@@ -84,42 +84,42 @@ def multiply(meter: Meter, left: Any, right: Any) -> Any:
         left, right = right, left
     if isinstance(left, str) and is_number(right) and right > 0:
         meter.announce(min(len(left) * right, 1 << 60))
-    return meter.admit(charged(meter, library.multiply_values, left, right))
+    return meter.admit(charged(meter, purejq.multiply_values, left, right))
 
 
-def divide(meter: Meter, left: Any, right: Any) -> Any:
+def divide(meter: EvaluationMeter, left: Any, right: Any) -> Any:
     """`left / right`: numbers, or a text split."""
     meter.spend(1)
     if isinstance(left, str) and isinstance(right, str):
         return split(meter, left, right)
-    return number(charged(meter, library.divide_values, left, right))
+    return number(charged(meter, purejq.divide_values, left, right))
 
 
-def remainder(meter: Meter, left: Any, right: Any) -> Any:
+def remainder(meter: EvaluationMeter, left: Any, right: Any) -> Any:
     """`left % right`."""
     meter.spend(1)
-    return charged(meter, library.remainder_of, left, right)
+    return charged(meter, purejq.remainder_of, left, right)
 
 
-def split(meter: Meter, text: str, separator: str) -> Any:
+def split(meter: EvaluationMeter, text: str, separator: str) -> Any:
     """Return the pieces of `text` between separators."""
     pieces = text.count(separator) + 1 if separator else len(text)
     meter.announce(len(text) + 16 * pieces)
     meter.spend(len(text) + pieces >> 4)
-    return meter.admit(library.divide_values(text, separator))
+    return meter.admit(purejq.divide_values(text, separator))
 
 
-def compare(meter: Meter, left: Any, right: Any) -> int:
+def compare(meter: EvaluationMeter, left: Any, right: Any) -> int:
     """Return how `left` stands to `right` in jq's order of all values: below 0, 0, or above."""
     meter.spend(1)
     if left != left:  # noqa: PLR0124  (NaN is below every number, itself included)
-        return -1 if is_number(right) else library.compare_values(left, right)
+        return -1 if is_number(right) else purejq.compare_values(left, right)
     if isinstance(left, list | dict) and isinstance(right, list | dict):
         meter.spend(meter.weigh(left) + meter.weigh(right) >> 4)
-    return library.compare_values(left, right)
+    return purejq.compare_values(left, right)
 
 
-def charged(meter: Meter, operation: Callable[..., Any], *operands: Any) -> Any:
+def charged(meter: EvaluationMeter, operation: Callable[..., Any], *operands: Any) -> Any:
     """Return `operation(*operands)`, its work charged by what the operands weigh."""
     meter.spend(sum(meter.weigh(operand) for operand in operands) >> 3)
     try:
@@ -157,28 +157,28 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-def index(meter: Meter, container: Any, key: Any) -> Any:
+def index(meter: EvaluationMeter, container: Any, key: Any) -> Any:
     """`container[key]` by jq's rules."""
     if isinstance(key, list) and isinstance(container, list):
         if not key:
             return []
         meter.spend((meter.weigh(container) >> 3) * (1 + len(key)))
-        return meter.admit(charged(meter, library.look_up, container, key))
+        return meter.admit(charged(meter, purejq.look_up, container, key))
     if isinstance(key, list | dict):
         if container is None and isinstance(key, dict):
             return None
-        return meter.admit(charged(meter, library.look_up, container, key))
+        return meter.admit(charged(meter, purejq.look_up, container, key))
     if isinstance(key, str) and not isinstance(container, dict):
         meter.spend(len(key) >> 3)  # the words of an error quote it
-    return library.look_up(container, key)
+    return purejq.look_up(container, key)
 
 
-def cut(meter: Meter, container: Any, start: Any, end: Any) -> Any:
+def cut(meter: EvaluationMeter, container: Any, start: Any, end: Any) -> Any:
     """`container[start:end]` by jq's rules."""
     for bound in (start, end):
         if bound is not None and not is_number(bound):
             raise jq_error("Start and end indices of an array slice must be numbers")
     if isinstance(container, list | str):
         meter.spend(1 + (len(container) >> 8))
-    result = library.slice_value(container, start, end)
+    result = purejq.slice_value(container, start, end)
     return meter.admit(result) if isinstance(result, list) else result

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from onward.expressions.flow import Filter, Flow, Key
-from onward.expressions.library import Tree
+from onward.expressions.purejq import Tree
+from onward.expressions.stream import Filter, Flow, Key
 
 FunctionName = tuple[str, int]
 """A function is known by its name and its number of parameters."""
@@ -15,12 +15,12 @@ FunctionName = tuple[str, int]
 Native = Callable[..., Iterator[Flow]]
 """A function written in Python: (env, path, value, *arguments) to flows."""
 
-Compiler = Callable[[Tree, "Scope"], Filter]
+Compiler = Callable[[Tree, "NameScope"], Filter]
 """Compiles one kind of node."""
 
 
 @dataclass(slots=True)
-class Definition:
+class JqFunction:
     """A function written in jq. The body comes last: it may call the function itself."""
 
     parameters: tuple[tuple[bool, Key], ...]
@@ -39,7 +39,7 @@ class NativeFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class FilterParameter:
     """A filter parameter, called by its name inside the function's body."""
 
     key: Key
@@ -52,7 +52,7 @@ class Bound:
     key: Key
 
 
-Function = Definition | NativeFunction | Parameter | Bound
+Function = JqFunction | NativeFunction | FilterParameter | Bound
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class NameScope:
     """The names in sight. Adding one makes a new scope."""
 
     compilers: Mapping[str, Compiler]
@@ -79,15 +79,15 @@ class Scope:
         """Return the filter that `tree` describes; raises ExpressionError for unknown names."""
         return self.compilers[tree[0]](tree, self)
 
-    def with_variables(self, names: Sequence[str]) -> Scope:
+    def with_variables(self, names: Sequence[str]) -> NameScope:
         """Return this scope with a fresh key for each of `names`."""
         fresh = {name: next(self.keys) for name in names}
         return replace(self, variables={**self.variables, **fresh})
 
-    def with_label(self, name: str) -> Scope:
+    def with_label(self, name: str) -> NameScope:
         """Return this scope with a fresh label."""
         return replace(self, labels={**self.labels, name: next(self.keys)})
 
-    def with_functions(self, functions: Mapping[FunctionName, Function]) -> Scope:
+    def with_functions(self, functions: Mapping[FunctionName, Function]) -> NameScope:
         """Return this scope with more functions, which hide others of their name."""
         return replace(self, functions={**self.functions, **functions})

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from onward.expressions import library
-from onward.expressions.flow import Env, Filter, Flow, Path, computed, truthy
-from onward.expressions.library import Tree, jq_error
-from onward.expressions.meter import Meter
+from onward.expressions import purejq
+from onward.expressions.meter import EvaluationMeter
 from onward.expressions.operations import OPERATORS, charged, index, is_number
-from onward.expressions.scope import Compiler, Scope
+from onward.expressions.purejq import Tree, jq_error
+from onward.expressions.scope import Compiler, NameScope
+from onward.expressions.stream import Env, Filter, Flow, Path, computed, truthy
 
 
 class Draft:
@@ -22,7 +22,7 @@ class Draft:
 
     __slots__ = ("_height", "_meter", "_own", "_root", "_weight")
 
-    def __init__(self, meter: Meter, root: Any) -> None:
+    def __init__(self, meter: EvaluationMeter, root: Any) -> None:
         self._meter = meter
         self._root = root
         self._weight, self._height = meter.measure(root)
@@ -78,9 +78,9 @@ class Draft:
             part = index(self._meter, container, key)
             new = self._put(part, keys, at + 1, value)
             self._meter.spend(len(container or []) >> 8)
-            return charged(self._meter, library.set_path, container, [key], new)
+            return charged(self._meter, purejq.set_path, container, [key], new)
         # Everything else is an error, and purejq has the words for it.
-        return charged(self._meter, library.set_path, container, [key], None)
+        return charged(self._meter, purejq.set_path, container, [key], None)
 
     def _mine(self, container: Any, empty: Any) -> Any:
         """Return a copy of `container` that may be changed, the same one every time."""
@@ -119,14 +119,14 @@ def _keys(path: Path) -> tuple[Any, ...]:
     raise jq_error("Invalid path expression")
 
 
-def set_path(meter: Meter, root: Any, path: list[Any], value: Any) -> Any:
+def set_path(meter: EvaluationMeter, root: Any, path: list[Any], value: Any) -> Any:
     """Return `root` with `value` at `path`."""
     draft = Draft(meter, root)
     draft.set(tuple(path), value)
     return draft.finish()
 
 
-def delete_paths(meter: Meter, root: Any, paths: list[Any]) -> Any:
+def delete_paths(meter: EvaluationMeter, root: Any, paths: list[Any]) -> Any:
     """Return `root` without what lies at `paths`."""
     for path in paths:
         if not isinstance(path, list):
@@ -136,7 +136,7 @@ def delete_paths(meter: Meter, root: Any, paths: list[Any]) -> Any:
             meter.spend(1 + (len(container) >> 8 if container else 0))
             container = _inside(container, key)
     meter.spend(meter.weigh(paths) >> 2)
-    return meter.admit(charged(meter, library.delete_paths, root, paths))
+    return meter.admit(charged(meter, purejq.delete_paths, root, paths))
 
 
 def _inside(container: Any, key: Any) -> Any:
@@ -150,7 +150,7 @@ def _inside(container: Any, key: Any) -> Any:
     return inner if isinstance(inner, list | dict) else None
 
 
-def _assignment(tree: Tree, scope: Scope) -> Filter:
+def _assignment(tree: Tree, scope: NameScope) -> Filter:
     """`paths = values`, `paths |= update`, and `paths += values` with its kin."""
     _, symbol, left, right = tree
     paths, rights = scope.compile(left), scope.compile(right)
@@ -164,7 +164,7 @@ def _assignment(tree: Tree, scope: Scope) -> Filter:
 def _assign(paths: Filter, rights: Filter, symbol: str | None) -> Filter:
     """Return the filter that sets each path to a value, or to its own value `symbol` the value."""
 
-    def combine(meter: Meter, old: Any, new: Any) -> Any:
+    def combine(meter: EvaluationMeter, old: Any, new: Any) -> Any:
         if symbol == "//":
             return old if truthy(old) else new
         return OPERATORS[symbol](meter, old, new) if symbol else new

@@ -55,7 +55,7 @@ class Publish(msgspec.Struct, frozen=True):
     token: Token
 
 
-class Store(msgspec.Struct, frozen=True):
+class StorePayload(msgspec.Struct, frozen=True):
     """Keep a payload, by content."""
 
     payload: Payload
@@ -80,7 +80,7 @@ class Hasten(msgspec.Struct, frozen=True):
     token_id: str
 
 
-class Log(msgspec.Struct, frozen=True):
+class WriteLog(msgspec.Struct, frozen=True):
     """Write a line for people, from a node that exists to do so."""
 
     token: Token
@@ -373,7 +373,17 @@ class Load(Asks[Raw], frozen=True, kw_only=True):
     ref: Ref
 
 
-Effect = Report | Publish | Log | Store | SetTimer | CancelTimer | Hasten | Complete | Asks[Any]
+Effect = (
+    Report
+    | Publish
+    | WriteLog
+    | StorePayload
+    | SetTimer
+    | CancelTimer
+    | Hasten
+    | Complete
+    | Asks[Any]
+)
 Judgement = Generator[Effect, Any, T]
 
 

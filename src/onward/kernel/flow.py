@@ -30,18 +30,18 @@ from onward.kernel.effects import (
     Load,
     Open,
     Slot,
-    Store,
+    StorePayload,
     Values,
     ask,
 )
 from onward.kernel.ids import derive
 from onward.kernel.lineage import Lineage, scope_of
 from onward.kernel.messages import CompletionMessage, Ending, Token
-from onward.kernel.moment import to_iso
 from onward.kernel.outcome import NodeError
+from onward.kernel.timestamps import to_iso
 
 
-class Place(msgspec.Struct, frozen=True):
+class Position(msgspec.Struct, frozen=True):
     """Where a judgement stands: a unit in a scope, with what is known there.
 
     `unit` is what counts as alive in the scope (a token, an opened merge, a joined split); `by` is
@@ -61,7 +61,7 @@ class Place(msgspec.Struct, frozen=True):
         return scope_of(self.lineage)
 
 
-class Way(msgspec.Struct, frozen=True):
+class Edge(msgspec.Struct, frozen=True):
     """One way on: along `edge`, from node `src` to node `dst`."""
 
     edge: str
@@ -88,15 +88,15 @@ class Hooks(Protocol):
         """Return the slot value of an item that failed."""
         ...
 
-    def filled(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+    def filled(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows from one more filled slot: progress, and the items it released."""
         ...
 
-    def joined(self, origin: Token, values: list[bytes], place: Place) -> Judgement[None]:
+    def joined(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
         """Yield what follows a barrier with every slot filled. `place` is where the split stood."""
         ...
 
-    def overspent(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+    def overspent(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows a barrier whose failure budget is spent."""
         ...
 
@@ -104,12 +104,14 @@ class Hooks(Protocol):
 _leaves = msgspec.json.Decoder(Leaf)
 
 
-def place_of(token: Token, now_ms: int) -> Place:
+def place_of(token: Token, now_ms: int) -> Position:
     """Return the place of a token that stands for itself."""
-    return Place(token, token.token_id, token.token_id, token.lineage_stack, token.context, now_ms)
+    return Position(
+        token, token.token_id, token.token_id, token.lineage_stack, token.context, now_ms
+    )
 
 
-def children(place: Place, ways: Iterable[Way], tag: str) -> list[Token]:
+def children(place: Position, ways: Iterable[Edge], tag: str) -> list[Token]:
     """Return one token for each way on. Same place, same ways: the same tokens."""
     ways = tuple(ways)
     return [
@@ -141,14 +143,14 @@ def children(place: Place, ways: Iterable[Way], tag: str) -> list[Token]:
     ]
 
 
-def leaf(node: str, order: int, place: Place) -> bytes:
+def leaf(node: str, order: int, place: Position) -> bytes:
     """Return what a path that ends at `node` leaves; inside an item nothing need be kept."""
     if place.lineage:
         return b""
     return msgspec.json.encode(Leaf(node, order, place.context))
 
 
-def leave(hooks: Hooks, place: Place, value: bytes) -> Judgement[None]:
+def leave(hooks: Hooks, place: Position, value: bytes) -> Judgement[None]:
     """The unit at `place` ends here. Whoever is last closes the scope."""
     answer = yield from ask(
         Leave(scope=place.scope, lineage=place.lineage, unit=place.unit, by=place.by, value=value)
@@ -156,7 +158,7 @@ def leave(hooks: Hooks, place: Place, value: bytes) -> Judgement[None]:
     yield from _left(hooks, place, answer)
 
 
-def finish(hooks: Hooks, place: Place, depth: int) -> Judgement[None]:
+def finish(hooks: Hooks, place: Position, depth: int) -> Judgement[None]:
     """Repeat what followed when `place.by` closed the scope at `depth`, or the run."""
     place = msgspec.structs.replace(place, lineage=place.lineage[:depth])
     message = yield from ask(Close(by=place.by))
@@ -167,7 +169,9 @@ def finish(hooks: Hooks, place: Place, depth: int) -> Judgement[None]:
     yield from _left(hooks, place, answer)
 
 
-def _left(hooks: Hooks, place: Place, answer: Open | Closed | Aborted | Filed) -> Judgement[None]:
+def _left(
+    hooks: Hooks, place: Position, answer: Open | Closed | Aborted | Filed
+) -> Judgement[None]:
     split_node = place.lineage[-1].split_node_id if place.lineage else ""
     match answer:
         case Open():
@@ -185,7 +189,7 @@ def _left(hooks: Hooks, place: Place, answer: Open | Closed | Aborted | Filed) -
 
 
 def halt(
-    hooks: Hooks, place: Place, node: str, error: NodeError, status: Ending
+    hooks: Hooks, place: Position, node: str, error: NodeError, status: Ending
 ) -> Judgement[None]:
     """A failure that nothing handles: it ends the item it is in, or else the run."""
     if place.lineage:
@@ -204,7 +208,7 @@ def halt(
     yield from _close(place, message)
 
 
-def _fill(hooks: Hooks, place: Place, value: bytes, *, failed: bool) -> Judgement[None]:
+def _fill(hooks: Hooks, place: Position, value: bytes, *, failed: bool) -> Judgement[None]:
     frame = place.lineage[-1]
     slot = yield from ask(
         Fill(
@@ -242,12 +246,12 @@ def read_origin(data: bytes) -> Token:
     return msgspec.json.decode(data, type=Token)
 
 
-def split_place(origin: Token, by: str, now_ms: int) -> Place:
+def split_place(origin: Token, by: str, now_ms: int) -> Position:
     """Return the place where a split stands while its items run: its own, in the scope outside."""
-    return Place(origin, origin.token_id, by, origin.lineage_stack, origin.context, now_ms)
+    return Position(origin, origin.token_id, by, origin.lineage_stack, origin.context, now_ms)
 
 
-def _complete(place: Place, left: dict[str, bytes]) -> Judgement[None]:
+def _complete(place: Position, left: dict[str, bytes]) -> Judgement[None]:
     leaves = sorted(
         ((_leaves.decode(value), unit) for unit, value in left.items() if value),
         key=lambda pair: (pair[0].order, pair[1]),
@@ -272,7 +276,7 @@ def flat(context: Context) -> Judgement[Context]:
 
 
 def _completion(
-    place: Place,
+    place: Position,
     status: Ending,
     context: Context,
     *,
@@ -295,7 +299,7 @@ def _completion(
     )
 
 
-def _close(place: Place, message: CompletionMessage) -> Judgement[None]:
+def _close(place: Position, message: CompletionMessage) -> Judgement[None]:
     small, payloads = _carried(message)
     yield from payloads
     standing = yield from ask(Close(by=place.by, unit=place.unit, message=small))
@@ -303,16 +307,16 @@ def _close(place: Place, message: CompletionMessage) -> Judgement[None]:
         yield from announce(standing)
 
 
-def _carried(message: CompletionMessage) -> tuple[CompletionMessage, list[Store]]:
+def _carried(message: CompletionMessage) -> tuple[CompletionMessage, list[StorePayload]]:
     """Return the completion small enough to send: large contexts go by reference."""
     context = Context({}, message.context_refs)
-    stores: list[Store] = []
+    stores: list[StorePayload] = []
     room = CARRIED
     for name, value in sorted(message.final_context.items(), key=lambda item: len(item[1])):
         room -= len(value)
         context, payload = context.add(name, value) if room >= 0 else context.refer(name, value)
         if payload is not None:
-            stores.append(Store(payload))
+            stores.append(StorePayload(payload))
     final = {name: context.inline[name] for name in message.final_context if name in context.inline}
     return (
         msgspec.structs.replace(message, final_context=final, context_refs=context.refs),

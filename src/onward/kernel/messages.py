@@ -22,10 +22,10 @@ from onward.kernel.envelope import SCHEMA_VERSION, version_of, with_unknown
 from onward.kernel.ids import derive
 from onward.kernel.json import MAX_DEPTH, too_deep
 from onward.kernel.lineage import Frame, Lineage, scope_of
-from onward.kernel.lines import Line
-from onward.kernel.moment import LATEST_MS
+from onward.kernel.log_lines import LogLineRecord
 from onward.kernel.outcome import NodeError
 from onward.kernel.schema import published
+from onward.kernel.timestamps import LATEST_MS
 
 MAX_BYTES = 10 * 1024 * 1024
 """RFC 001 section 11.1: the largest message."""
@@ -147,7 +147,7 @@ class NodeStatusMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     progress: Progress | None = None
     details: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
-    log: tuple[Line, ...] = ()
+    log: tuple[LogLineRecord, ...] = ()
     """What the node wrote to the log."""
     schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
 
@@ -339,3 +339,6 @@ def schemas() -> dict[str, dict[str, Any]]:
         kind.__name__: published(kind.__name__, msgspec.json.schema(kind))
         for kind in (NodeExecutionMessage, NodeStatusMessage, CompletionMessage)
     }
+
+
+RunMessage = NodeStatusMessage | CompletionMessage

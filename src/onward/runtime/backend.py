@@ -7,36 +7,36 @@ from typing import Any, Protocol
 
 import msgspec
 
-from onward.errors import Problem
+from onward.errors import DocumentProblem
 from onward.kernel.context import Payload
 from onward.kernel.messages import Token
 from onward.kernel.program import Program
-from onward.ports.archive import Archive
+from onward.kernel.records import Definition, RunRecord
 from onward.ports.clock import Chance, Clock
-from onward.ports.gatherings import Gatherings
-from onward.ports.holding import Presence
-from onward.ports.hub import EventHub
-from onward.ports.journal import Definition, Execution
-from onward.ports.node import Catalogue
-from onward.ports.sealer import Sealer
-from onward.ports.signals import Links, SignalLog
-from onward.ports.signer import Signer
-from onward.ports.triggers import Settings, Triggers
-from onward.ports.workflows import Registry
-from onward.runtime.access import AccessPorts
-from onward.runtime.explaining import Explanation
+from onward.ports.cluster.workers import WorkerInfo
+from onward.ports.nodes.events import EventHub
+from onward.ports.nodes.node import Catalogue
+from onward.ports.security.crypto import Sealer, Signer
+from onward.ports.storage.event_sets import EventSets
+from onward.ports.storage.run_queries import RunQueries
+from onward.ports.storage.signals import ChildLinks, SignalLog
+from onward.ports.storage.triggers import Settings, Triggers
+from onward.ports.storage.workflows import WorkflowRegistry
+from onward.runtime.explain.explain import RunExplanation
 from onward.runtime.feed import Feed
-from onward.runtime.steering import PLAIN, How, Steering
+from onward.runtime.run_control import RunControl
+from onward.runtime.security.accounts import AccessPorts
+from onward.runtime.token.start import DEFAULT_START, StartOptions
 
 
-class Examined(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A document that was looked at: what is wrong with it, and the definition if it can run."""
 
     definition: Definition | None
-    problems: tuple[Problem, ...]
+    problems: tuple[DocumentProblem, ...]
 
 
-class Aside(msgspec.Struct, frozen=True, kw_only=True):
+class QuarantineEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A message in quarantine."""
 
     number: int
@@ -47,7 +47,7 @@ class Aside(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class Alarm(msgspec.Struct, frozen=True, kw_only=True):
+class PendingTimer(msgspec.Struct, frozen=True, kw_only=True):
     """A timer that is set."""
 
     execution_id: str
@@ -68,13 +68,13 @@ class Backend(Protocol):
 
     kind: str
     """`embedded` or `distributed`."""
-    archive: Archive
-    registry: Registry
+    archive: RunQueries
+    registry: WorkflowRegistry
     triggers: Triggers
-    gatherings: Gatherings
+    gatherings: EventSets
     access: AccessPorts
     signals: SignalLog
-    links: Links
+    links: ChildLinks
     hub: EventHub
     """Takes events that come from outside: to the runs that listen, and nowhere else."""
     signer: Signer
@@ -83,9 +83,9 @@ class Backend(Protocol):
     feed: Feed
     clock: Clock
     chance: Chance
-    steering: Steering
+    steering: RunControl
 
-    async def examine(self, source: Any) -> Examined:
+    async def examine(self, source: Any) -> CheckedDocument:
         """Look at a document: JSON or YAML text, or a decoded value."""
         ...
 
@@ -98,36 +98,42 @@ class Backend(Protocol):
         ...
 
     async def start(
-        self, definition: Definition, given: Any, execution_id: str, how: How = PLAIN
+        self,
+        definition: Definition,
+        given: Any,
+        execution_id: str,
+        how: StartOptions = DEFAULT_START,
     ) -> None:
         """Start a run under an id; it will then end. ConflictError: there is one of that id."""
         ...
 
-    async def cancel(self, run: Execution, reason: str) -> bool:
+    async def cancel(self, run: RunRecord, reason: str) -> bool:
         """End a run as cancelled; False when it has ended already."""
         ...
 
-    async def send(self, run: Execution, token: Token, payloads: Sequence[Payload]) -> bool:
+    async def send(self, run: RunRecord, token: Token, payloads: Sequence[Payload]) -> bool:
         """Send a token to a run, with what it refers to; False when it is known to have ended."""
         ...
 
-    async def explain(self, execution_id: str) -> Explanation | None:
+    async def explain(self, execution_id: str) -> RunExplanation | None:
         """Return what a run waits for; None for a run that nobody knows."""
         ...
 
-    async def quarantine(self) -> list[Aside]:
+    async def quarantine(self) -> list[QuarantineEntry]:
         """Return the messages that were put aside, oldest first."""
         ...
 
-    async def release(self, numbers: Collection[int] | None, *, force: bool) -> list[Aside]:
+    async def release(
+        self, numbers: Collection[int] | None, *, force: bool
+    ) -> list[QuarantineEntry]:
         """Send messages in quarantine (None: all) once more, and return them; InputError if not."""
         ...
 
-    async def discard(self, numbers: Collection[int] | None) -> list[Aside]:
+    async def discard(self, numbers: Collection[int] | None) -> list[QuarantineEntry]:
         """Throw messages in quarantine (None: all) away, and return them; InputError if not."""
         ...
 
-    async def timers(self, limit: int) -> list[Alarm]:
+    async def timers(self, limit: int) -> list[PendingTimer]:
         """Return the timers that are due first."""
         ...
 
@@ -135,7 +141,7 @@ class Backend(Protocol):
         """Return every queue."""
         ...
 
-    async def workers(self) -> list[Presence]:
+    async def workers(self) -> list[WorkerInfo]:
         """Return everyone who executes nodes."""
         ...
 

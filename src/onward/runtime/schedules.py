@@ -23,8 +23,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from onward.errors import InputError
 from onward.kernel.cron import complaint, walk, written_out
-from onward.kernel.moment import EPOCH
-from onward.ports.triggers import After, Cron, Interval, Schedule, Settings
+from onward.kernel.timestamps import EPOCH
+from onward.ports.storage.triggers import After, Cron, Interval, Schedule, Settings
 
 WIDEST_SHIFT = timedelta(hours=3)
 """No clock is put back by more than this."""
@@ -34,7 +34,7 @@ FARTHEST_MS = 32_503_680_000_000  # the year 3000
 _MINUTE = timedelta(minutes=1)
 
 
-class Plan(NamedTuple):
+class FiringPlan(NamedTuple):
     """What to do with the times of a schedule that have come."""
 
     fire: tuple[int, ...]
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     """The first that has not come; None when there is none left."""
 
 
-def plan(schedule: Schedule, anchor_ms: int, due_ms: int, now_ms: int) -> Plan:
+def plan(schedule: Schedule, anchor_ms: int, due_ms: int, now_ms: int) -> FiringPlan:
     """Return what to fire of a schedule that is due since `due_ms`, by its misfire policy."""
     late: deque[int] = deque(maxlen=schedule.most_missed)
     on_time: list[int] = []
@@ -65,7 +65,7 @@ def plan(schedule: Schedule, anchor_ms: int, due_ms: int, now_ms: int) -> Plan:
         made_up = list(late)
     elif schedule.misfire == "once" and late and not on_time:
         made_up = [late[-1]]
-    return Plan((*made_up, *on_time), missed - len(made_up), next_due)
+    return FiringPlan((*made_up, *on_time), missed - len(made_up), next_due)
 
 
 def moments(schedule: Schedule, anchor_ms: int, after_ms: int) -> Iterator[int]:

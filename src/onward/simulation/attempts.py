@@ -17,21 +17,21 @@ from msgspec import Raw
 
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import Begin, Pause, Report
+from onward.kernel.history import node_run_of
 from onward.kernel.lineage import Lineage
 from onward.kernel.messages import Token, encode_message
 from onward.kernel.program import Program
+from onward.kernel.records import VisitRecord
+from onward.languages.graph.dependents import followers, tolerant
 from onward.languages.graph.document import parse_definition
-from onward.languages.graph.following import followers, tolerant
 from onward.languages.graph.program import GraphProgram, compile_graph
-from onward.ports.journal import NodeRun
-from onward.ports.ledger import node_run_of
-from onward.ports.node import Catalogue
-from onward.runtime.keeping import Again, Outline, kept_of
-from onward.runtime.repair import restorations
-from onward.runtime.reporting import status_of
-from onward.simulation.checking import BrokenError, check_result
+from onward.ports.nodes.node import Catalogue
+from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_of
+from onward.runtime.token.restore import restorations
+from onward.runtime.token.statuses import status_of
+from onward.simulation.checkers import BrokenError, check_result
 from onward.simulation.generate import Plan, generate
-from onward.simulation.reference import Reference
+from onward.simulation.reference import ReferenceInterpreter
 from onward.simulation.trial import behaviour, judged
 from onward.simulation.world import HARSH, Behave, Witness, World
 
@@ -47,7 +47,7 @@ class PausedWorld(World):
     ) -> None:
         super().__init__(program, behave, seed, HARSH, rules)
         self.fortune = Random(seed + 2)  # noqa: S311  (a simulation wants a reproducible generator)
-        self.history: dict[tuple[str, str], NodeRun] = {}
+        self.history: dict[tuple[str, str], VisitRecord] = {}
         self.parked: dict[str, bytes] = {}
         self.pauses = 0
 
@@ -95,7 +95,7 @@ class SecondAttempt(PausedWorld):
         behave: Behave,
         seed: int,
         before: PausedWorld,
-        outline: Outline,
+        outline: RunOutline,
         rules: Any = Coordination,
     ) -> None:
         super().__init__(program, behave, seed, rules)
@@ -103,7 +103,7 @@ class SecondAttempt(PausedWorld):
         self.before = before
         self.outline = outline
         self.executed: list[Token] = []
-        self.kept = kept_of(list(before.history.values()), Again(), outline)
+        self.kept = kept_of(list(before.history.values()), RetriedRun(), outline)
         ended = frozenset(one.token_id for one in self.kept if one.status == "success")
         pairs = [(one, one.output) for one in self.kept]
         first = before.start[0]
@@ -127,7 +127,7 @@ class SecondAttempt(PausedWorld):
             self._check_kept(one)
         return self.witness
 
-    def _check_kept(self, one: NodeRun) -> None:
+    def _check_kept(self, one: VisitRecord) -> None:
         """Nothing that was kept may follow from what came to something and is executed again."""
         after = self.outline.after or {}
         for token in self.executed:
@@ -176,14 +176,14 @@ def try_again(seed: int, catalogue: Catalogue, rules: Any = Coordination) -> int
     """
     plan = generate(seed)
     program = compile_graph(parse_definition(plan.document), catalogue, page=2)
-    outline = Outline(followers(program.wiring), tolerant(program.wiring))
+    outline = RunOutline(followers(program.wiring), tolerant(program.wiring))
     given, mended = {"seed": seed}, healed(plan, program)
     try:
         first = PausedWorld(program, behaviour(plan), seed * 7 + 1, rules)
         judged(first, program, given)
         second = SecondAttempt(program, behaviour(mended), seed * 7 + 3, first, outline, rules)
         witness = judged(second, program, given)
-        reference = Reference(mended, program.document)
+        reference = ReferenceInterpreter(mended, program.document)
         if plan.ordered and not _timed(plan):
             expected = reference.run(given)
             if not reference.tied:

@@ -56,7 +56,7 @@ class _Region:
     end: float = 0.0
 
 
-class Reference:
+class ReferenceInterpreter:
     """Interprets one plan."""
 
     def __init__(self, plan: Plan, document: Document) -> None:

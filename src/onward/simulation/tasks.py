@@ -10,7 +10,7 @@ from onward.kernel.outcome import NodeError
 from onward.simulation.generate import Plan
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SimulatedTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A simulated activity; the plan says what comes of it."""
 
 

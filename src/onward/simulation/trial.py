@@ -14,18 +14,13 @@ from onward.kernel.program import Activity
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
 from onward.languages.serverless.program import ServerlessProgram
-from onward.ports.node import Catalogue
-from onward.simulation.checking import (
-    BrokenError,
-    check_invariants,
-    check_result,
-    check_windows,
-)
+from onward.ports.nodes.node import Catalogue
+from onward.simulation.checkers import BrokenError, check_invariants, check_result, check_windows
 from onward.simulation.generate import Plan, generate
-from onward.simulation.reference import Reference
-from onward.simulation.ruin import RuinedWorld
-from onward.simulation.signalling import Send, with_signals
-from onward.simulation.tasks import Task, task_error, task_output
+from onward.simulation.lost_state import RuinedWorld
+from onward.simulation.reference import ReferenceInterpreter
+from onward.simulation.signals import Send, with_signals
+from onward.simulation.tasks import SimulatedTask, task_error, task_output
 from onward.simulation.world import BRUTAL, CALM, HARSH, Behave, Faults, Witness, World
 
 Rules = Callable[[MemoryCells], Coordination]
@@ -47,7 +42,7 @@ def catalogue_with_tasks(builtin: Catalogue) -> Catalogue:
         catalogue.register(
             one.name, effect=one.effect, expressions=one.expressions, credential=one.credential
         )(one.parameters)
-    catalogue.register("task")(Task)
+    catalogue.register("task")(SimulatedTask)
     return catalogue
 
 
@@ -82,7 +77,7 @@ def _try_plan(
 ) -> Trial:
     program = compile_graph(parse_definition(plan.document), catalogue, page=2)
     given = {"seed": seed}
-    reference = Reference(plan, program.document)
+    reference = ReferenceInterpreter(plan, program.document)
     expected = reference.run(given) if plan.ordered else None
     steps = crashes = 0
     worlds = {

@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Raw
 
 from onward.kernel.cells import MemoryCells
-from onward.kernel.claims import Drop, Park
 from onward.kernel.context import Ref
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import (
@@ -32,21 +31,22 @@ from onward.kernel.effects import (
     Items,
     Judgement,
     Load,
-    Log,
     Publish,
     Report,
     SetTimer,
-    Store,
+    StorePayload,
+    WriteLog,
 )
 from onward.kernel.lineage import ROOT
 from onward.kernel.messages import CompletionMessage, Token, encode_message, read_token
-from onward.kernel.moment import LATEST_MS
 from onward.kernel.outcome import Outcome
 from onward.kernel.program import Activity, Program
-from onward.kernel.waiting import Sent, signal_token
-from onward.runtime.handling import Nothing, consider, sound
-from onward.runtime.reading import Reader
-from onward.simulation.signalling import Send
+from onward.kernel.signal_waits import Sent, signal_token
+from onward.kernel.timestamps import LATEST_MS
+from onward.kernel.verdicts import Drop, Park
+from onward.runtime.token.context_reader import ContextReader
+from onward.runtime.token.pipeline import NoAction, decide, storable
+from onward.simulation.signals import Send
 
 MAX_STEPS = 400_000
 WORKERS = 3
@@ -116,7 +116,7 @@ class World:
         self.queue: list[bytes] = []
         self.timers: dict[str, tuple[int, Token]] = {}
         self.payloads: dict[str, Raw] = {}
-        self.reader = Reader(self._load)
+        self.reader = ContextReader(self._load)
         self.active: list[tuple[bytes, Iterator[None]]] = []
         self.now_ms = 1_700_000_000_000
         self.published = 0
@@ -235,8 +235,8 @@ class World:
                 return
             verdict = self.state(token.run).claim(token)
             yield
-        doing = consider(self.program, token, verdict, self.reader, self.now_ms)
-        if isinstance(doing, Nothing):
+        doing = decide(self.program, token, verdict, self.reader, self.now_ms)
+        if isinstance(doing, NoAction):
             return
         self.witness.followed[f"{token.run} {token.parent}"].add(token.outcome)
         if isinstance(doing, Activity):
@@ -254,7 +254,7 @@ class World:
         self.witness.executions[token.token_id] += 1
 
     def _settle(self, token: Token, outcome: Any) -> Judgement[None]:
-        return self.program.settle(token, sound(outcome), now_ms=self.now_ms, dice=0.0)
+        return self.program.settle(token, storable(outcome), now_ms=self.now_ms, dice=0.0)
 
     def _perform(self, by: Token, judgement: Judgement[None]) -> Iterator[None]:
         answer: Any = None
@@ -282,7 +282,7 @@ class World:
                     self.timers[name] = (self.now_ms, self.timers[name][1])
             case CancelTimer(token_id):
                 self.timers.pop(f"{by.run} {token_id}", None)
-            case Store(payload):
+            case StorePayload(payload):
                 self.payloads[payload.ref.hash] = payload.body
             case Complete(message):
                 self.witness.completions.append(message)
@@ -293,7 +293,7 @@ class World:
                 return self.reader.items("exec", effect.ref, effect.start, effect.count)
             case Report():
                 self._report(effect)
-            case Log():
+            case WriteLog():
                 pass
             case Asks():
                 return self.state(by.run).answer(effect)

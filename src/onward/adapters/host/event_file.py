@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from onward.ports.outside import OutsideError
+from onward.ports.nodes.outside import OutsideError
 
 
 class EventFile:

@@ -9,7 +9,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
-from onward.ports.outside import Http, HttpAnswer, HttpRequest, OutsideError
+from onward.ports.nodes.outside import Http, HttpAnswer, HttpRequest, OutsideError
 
 _REDIRECTS_MAX = 20
 # What may follow a redirect to another origin. Everything else may be a secret (an API key has no

@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
-from onward.ports.outside import Log
+from onward.ports.nodes.outside import Log
 
 _LEVELS = {
     "debug": logging.DEBUG,

@@ -10,7 +10,7 @@ from email.utils import formatdate
 
 import aiosmtplib
 
-from onward.ports.outside import Greeter, Mail, MailServer, OutsideError
+from onward.ports.nodes.outside import Greeter, Mail, MailServer, OutsideError
 
 
 class HostMail:

@@ -6,7 +6,7 @@ import asyncio
 
 from onward.distribution import install_command
 from onward.errors import InputError
-from onward.ports.access import Passwords
+from onward.ports.security.accounts import Passwords
 
 AT_ONCE = 2
 """Each takes 64 MiB and all of a core for some ten milliseconds: the rest waits its turn."""

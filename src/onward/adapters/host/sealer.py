@@ -8,9 +8,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import msgspec
 
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.host.sealing import Sealed, newest, seal, unseal
+from onward.adapters.host.sealed_records import SealedRecord, newest, seal, unseal
 from onward.errors import CredentialError
-from onward.ports.sealer import Sealer
+from onward.ports.security.crypto import Sealer
 
 PREFIX = "sealed:"
 _FIELD = "text"
@@ -46,9 +46,9 @@ class HostSealer:
         return sealed.startswith(PREFIX) and _record(sealed, "a secret").key == keys[0].id
 
 
-def _record(sealed: str, place: str) -> Sealed:
+def _record(sealed: str, place: str) -> SealedRecord:
     try:
-        return msgspec.json.decode(urlsafe_b64decode(sealed[len(PREFIX) :]), type=Sealed)
+        return msgspec.json.decode(urlsafe_b64decode(sealed[len(PREFIX) :]), type=SealedRecord)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         raise CredentialError(f"{place} is damaged: make a new one") from None
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from onward.adapters.host.keys import Key, KeyRing
 from onward.errors import CredentialError
-from onward.ports.signer import Signer
+from onward.ports.security.crypto import Signer
 
 
 class HostSigner:

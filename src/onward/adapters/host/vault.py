@@ -16,13 +16,13 @@ import msgspec
 from onward.adapters.host.credential import check_name, text_fields
 from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.private_file import exclusive, write_private
-from onward.adapters.host.sealing import Sealed, newest, seal, unseal
+from onward.adapters.host.sealed_records import SealedRecord, newest, seal, unseal
 from onward.errors import CredentialError
 
 
 class _Store(msgspec.Struct, frozen=True, kw_only=True):
     version: Literal[1] = 1
-    records: dict[str, Sealed] = {}
+    records: dict[str, SealedRecord] = {}
 
 
 class Vault:
@@ -89,7 +89,7 @@ class Vault:
             )
             return len(opened)
 
-    def _open(self, name: str, record: Sealed) -> dict[str, str]:
+    def _open(self, name: str, record: SealedRecord) -> dict[str, str]:
         place = f"credential {name!r} in {self.path}"
         return unseal(self._ring, _bound(name), record, place)
 
@@ -106,7 +106,7 @@ class Vault:
                 "restore it from a backup, or remove it and add the credentials again"
             ) from None
 
-    def _save(self, records: dict[str, Sealed]) -> None:
+    def _save(self, records: dict[str, SealedRecord]) -> None:
         content = msgspec.json.encode(_Store(records=records))
         write_private(self.path, msgspec.json.format(content, indent=2) + b"\n")
 

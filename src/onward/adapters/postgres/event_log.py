@@ -13,11 +13,12 @@ from asyncpg import Record
 from asyncpg.pool import PoolConnectionProxy
 
 from onward.adapters.postgres.rows import columns
+from onward.kernel.history import HistoryEntries
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
-from onward.ports.events import (
-    Event,
+from onward.kernel.run_events import (
+    RunEvent,
     StoredEvent,
-    Visit,
+    VisitKey,
     drafts_of,
     is_counted,
     is_passing,
@@ -25,7 +26,6 @@ from onward.ports.events import (
     started,
     visit_of,
 )
-from onward.ports.ledger import Entries
 
 CHANNEL = "onward_events"
 MANY = "*"
@@ -68,24 +68,24 @@ async def append_batch(
     db: _Connection,
     statuses: Sequence[NodeStatusMessage],
     completions: Sequence[CompletionMessage],
-    entries: Entries,
-    fresh: set[Visit],
+    entries: HistoryEntries,
+    fresh: set[VisitKey],
     ended_now: set[str],
 ) -> None:
     """Append what a fold adds to the logs of its runs."""
-    recorded = {Visit(one.execution_id, one.token_id, one.node_id) for one in entries.node_runs}
+    recorded = {VisitKey(one.execution_id, one.token_id, one.node_id) for one in entries.node_runs}
     asked = {
         visit_of(one) for one in statuses if is_passing(one) and not is_counted(one)
     } - recorded
     stale = recorded - fresh
     if asked:
-        stale |= {Visit(*row) for row in await db.fetch(_STALE, *columns(asked))}
+        stale |= {VisitKey(*row) for row in await db.fetch(_STALE, *columns(asked))}
     await append(
         db, drafts_of(statuses, completions, fresh=fresh, stale=stale, ended_now=ended_now)
     )
 
 
-async def append(db: _Connection, events: Mapping[str, Sequence[Event]]) -> None:
+async def append(db: _Connection, events: Mapping[str, Sequence[RunEvent]]) -> None:
     """Append events to the logs of runs whose rows this transaction has locked."""
     told = {run: some for run, some in events.items() if some}
     if not told:

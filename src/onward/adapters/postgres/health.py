@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import asyncpg
 from asyncpg import Connection, Record
 
-from onward.adapters.postgres.failures import FAILURES, failure, place_of, unreadable
+from onward.adapters.postgres.connection import FAILURES, failure, place_of, unreadable
 from onward.adapters.postgres.migrations import migrations
 from onward.ports.clock import Clock
 

@@ -10,9 +10,9 @@ from asyncpg import Record
 
 from onward.kernel.context import Ref
 from onward.kernel.lineage import Lineage
-from onward.kernel.lines import write_lines
-from onward.ports.journal import Execution, NodeRun
-from onward.ports.store import Silence
+from onward.kernel.log_lines import write_lines
+from onward.kernel.records import RunRecord, VisitRecord
+from onward.ports.storage.history_store import Silence
 
 _encode = msgspec.json.Encoder().encode
 _lineage = msgspec.json.Decoder(Lineage)
@@ -24,7 +24,7 @@ def columns(rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     return list(zip(*rows, strict=True))
 
 
-def row_of_node_run(run: NodeRun) -> tuple[Any, ...]:
+def row_of_node_run(run: VisitRecord) -> tuple[Any, ...]:
     """Return the columns of a node run."""
     return (
         run.execution_id,
@@ -41,15 +41,15 @@ def row_of_node_run(run: NodeRun) -> tuple[Any, ...]:
     )
 
 
-def row_of_lines(run: NodeRun) -> tuple[Any, ...]:
+def row_of_lines(run: VisitRecord) -> tuple[Any, ...]:
     """Return the columns of what a node wrote to the log."""
     lineage = _encode(run.lineage) if run.lineage else None
     return (run.execution_id, run.node_id, run.attempt, lineage, write_lines(run.log))
 
 
-def read_node_run(row: Record) -> NodeRun:
+def read_node_run(row: Record) -> VisitRecord:
     """Return the node run of a row."""
-    return NodeRun(
+    return VisitRecord(
         execution_id=row["execution_id"],
         token_id=row["token_id"],
         node_id=row["node_id"],
@@ -64,12 +64,12 @@ def read_node_run(row: Record) -> NodeRun:
     )
 
 
-def read_execution(row: Record) -> Execution:
+def read_execution(row: Record) -> RunRecord:
     """Return the run of a row."""
-    return Execution(**row)
+    return RunRecord(**row)
 
 
 def read_silence(row: Record) -> Silence:
     """Return the silent run of a row."""
     fields = dict(row)
-    return Silence(heard_ms=fields.pop("heard_ms"), execution=Execution(**fields))
+    return Silence(heard_ms=fields.pop("heard_ms"), execution=RunRecord(**fields))

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
+
+import asyncpg
+from asyncpg import Pool, Record
 
 from onward.adapters.postgres import event_log, statements
-from onward.adapters.postgres.pooled import Pooled, PooledConnection
+from onward.adapters.postgres.connection import (
+    FAILURES,
+    PooledConnection,
+    PostgresConnections,
+    failure,
+    place_of,
+    unreadable,
+)
+from onward.adapters.postgres.migrations import migrate
 from onward.adapters.postgres.rows import (
     columns,
     read_execution,
@@ -16,19 +28,19 @@ from onward.adapters.postgres.rows import (
 )
 from onward.errors import StorageError
 from onward.kernel.context import Payload, Ref
+from onward.kernel.history import check_request, entries_of
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
-from onward.ports.events import Event, Visit
-from onward.ports.journal import Definition, Execution, NodeRun
-from onward.ports.ledger import check_request, entries_of
-from onward.ports.payloads import Payloads
-from onward.ports.store import Silence, Store
+from onward.kernel.records import Definition, RunRecord, VisitRecord
+from onward.kernel.run_events import RunEvent, VisitKey
+from onward.ports.storage.history_store import HistoryStore, Silence
+from onward.ports.storage.payloads import Payloads
 
 _LOCK = "SELECT status = 'running' FROM execution WHERE execution_id = $1 FOR UPDATE"
 PRUNED_AT_ONCE = 200
 """Runs in one transaction of `prune`: locks stay few, and an interruption loses little."""
 
 
-class PostgresStore(Pooled):
+class PostgresStore(PostgresConnections):
     """A `Store` and `Payloads`. StorageError is all it raises for what the server does.
 
     After a lost connection the next call makes a new one. Everything that writes may be repeated.
@@ -52,7 +64,7 @@ class PostgresStore(Pooled):
         return Definition(**row) if row else None
 
     async def begin(
-        self, execution: Execution, start: bytes = b"", kept: Sequence[NodeRun] = ()
+        self, execution: RunRecord, start: bytes = b"", kept: Sequence[VisitRecord] = ()
     ) -> bool:
         """Note that a run starts: True once for each id, also when messages of it came before."""
         async with self.connection() as db, db.transaction():
@@ -80,11 +92,13 @@ class PostgresStore(Pooled):
             return
         async with self.connection() as db, db.transaction():
             await db.execute(statements.SEE, *columns(entries.sightings))
-            fresh: set[Visit] = set()
+            fresh: set[VisitKey] = set()
             ended_now: set[str] = set()
             if entries.node_runs:
                 rows = [row_of_node_run(one) for one in entries.node_runs]
-                fresh = {Visit(*row) for row in await db.fetch(statements.RECORD, *columns(rows))}
+                fresh = {
+                    VisitKey(*row) for row in await db.fetch(statements.RECORD, *columns(rows))
+                }
                 await _keep_lines(db, entries.node_runs, fresh)
             if entries.endings:
                 ends = [
@@ -93,19 +107,19 @@ class PostgresStore(Pooled):
                 ended_now = {row[0] for row in await db.fetch(statements.END, *columns(ends))}
             await event_log.append_batch(db, statuses, completions, entries, fresh, ended_now)
 
-    async def tell(self, execution_id: str, event: Event) -> None:
+    async def tell(self, execution_id: str, event: RunEvent) -> None:
         """Write what happened to a run that has not ended into its log of events."""
         async with self.connection() as db, db.transaction():
             if await db.fetchval(_LOCK, execution_id):
                 await event_log.append(db, {execution_id: [event]})
 
-    async def execution(self, execution_id: str) -> Execution | None:
+    async def execution(self, execution_id: str) -> RunRecord | None:
         """Return one run."""
         async with self.connection() as db:
             row = await db.fetchrow(statements.EXECUTION, execution_id)
         return read_execution(row) if row else None
 
-    async def executions(self, *, status: str | None = None, limit: int = 100) -> list[Execution]:
+    async def executions(self, *, status: str | None = None, limit: int = 100) -> list[RunRecord]:
         """Return runs, newest first."""
         check_request(status, limit)
         async with self.connection() as db:
@@ -115,7 +129,7 @@ class PostgresStore(Pooled):
                 rows = await db.fetch(statements.NEWEST_OF_STATUS, limit, status)
         return [read_execution(row) for row in rows]
 
-    async def node_runs(self, execution_id: str) -> list[NodeRun]:
+    async def node_runs(self, execution_id: str) -> list[VisitRecord]:
         """Return what the nodes of a run came to, in the order it was recorded."""
         async with self.connection() as db:
             rows = await db.fetch(statements.NODE_RUNS, execution_id)
@@ -178,16 +192,62 @@ class PostgresStore(Pooled):
         return body
 
 
-async def _keep_lines(db: PooledConnection, runs: Sequence[NodeRun], fresh: set[Visit]) -> None:
+async def _keep_lines(
+    db: PooledConnection, runs: Sequence[VisitRecord], fresh: set[VisitKey]
+) -> None:
     """Keep what the nodes of new visits wrote to the log."""
     kept = [
         row_of_lines(one)
         for one in runs
-        if one.log and Visit(one.execution_id, one.token_id, one.node_id) in fresh
+        if one.log and VisitKey(one.execution_id, one.token_id, one.node_id) in fresh
     ]
     if kept:
         await db.execute(statements.KEEP_LINES, *columns(kept))
 
 
-_conforms: type[Store] = PostgresStore
+_conforms: type[HistoryStore] = PostgresStore
 _keeps: type[Payloads] = PostgresStore
+
+
+CONNECTIONS = 10
+CONNECT_TIMEOUT_S = 10
+STATEMENT_TIMEOUT_S = 60
+
+_Connections: TypeAlias = "Pool[Record]"
+
+
+async def open_store(url: str) -> PostgresStore:
+    """Connect, bring the tables up to date, and return the store.
+
+    Raises StorageError, one line with the remedy, when the server cannot be reached, refuses the
+    user, has no such database, is read-only, or has the tables of a much newer release. The line
+    never holds the password.
+    """
+    place = place_of(url)
+    pool: _Connections = await asyncpg.create_pool(
+        url,
+        min_size=0,  # connections come when they are needed: none is restored behind our back
+        max_size=CONNECTIONS,
+        timeout=CONNECT_TIMEOUT_S,
+        command_timeout=STATEMENT_TIMEOUT_S,
+        server_settings={"application_name": "onward"},
+    )
+    try:
+        await _prepare(pool)
+    except FAILURES as problem:
+        await pool.close()
+        raise failure(problem, place) from None
+    except StorageError:
+        await pool.close()
+        raise
+    except ValueError:  # a port that is no number, a host that cannot be a name
+        await pool.close()
+        raise unreadable() from None
+    return PostgresStore(pool, place)
+
+
+async def _prepare(pool: _Connections) -> None:
+    async with pool.acquire() as connection:
+        if await connection.fetchval("SHOW transaction_read_only") == "on":
+            raise asyncpg.ReadOnlySQLTransactionError
+        await migrate(connection)

@@ -8,9 +8,9 @@ import asyncpg
 import msgspec
 from asyncpg import Record
 
-from onward.adapters.postgres.pooled import Pooled, PooledConnection
+from onward.adapters.postgres.connection import PooledConnection, PostgresConnections
 from onward.adapters.postgres.rows import columns
-from onward.ports.triggers import (
+from onward.ports.storage.triggers import (
     Decide,
     Firing,
     FiringState,
@@ -109,7 +109,7 @@ DELETE FROM firing WHERE at_ms < $1 AND state NOT IN ('waiting', 'starting')
 """
 
 
-class PostgresTriggers(Pooled):
+class PostgresTriggers(PostgresConnections):
     """A `Triggers` that any number of masters share."""
 
     async def save(self, trigger: Trigger) -> bool:

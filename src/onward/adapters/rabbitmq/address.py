@@ -18,7 +18,7 @@ from pika.exceptions import (  # type: ignore[import-untyped]  # as above
     ProbableAuthenticationError,
 )
 
-from onward.ports.bus import BusError, BusUnavailableError
+from onward.ports.cluster.bus import BusError, BusUnavailableError
 
 CONNECT_TIMEOUT_S = 15
 HEARTBEAT_S = 20

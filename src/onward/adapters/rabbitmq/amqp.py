@@ -22,7 +22,7 @@ from pika.exceptions import (  # type: ignore[import-untyped]  # as above
 )
 
 from onward.adapters.rabbitmq import frames
-from onward.adapters.rabbitmq.topology import Arguments, RefusedError
+from onward.adapters.rabbitmq.topology import Arguments, ChannelRefusedError
 
 _GOODBYE_S = 5
 _MOMENT_S = 0.001
@@ -222,7 +222,7 @@ class Channel:
     def _closed(self, _: Any, reason: BaseException) -> None:
         error: Exception
         if isinstance(reason, ChannelClosedByBroker):
-            error = RefusedError(reason.reply_code, reason.reply_text)
+            error = ChannelRefusedError(reason.reply_code, reason.reply_text)
         else:
             error = LostError(str(reason) or type(reason).__name__)
         for answer in tuple(self._waiting):

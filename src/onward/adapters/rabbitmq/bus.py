@@ -6,17 +6,12 @@ from collections.abc import AsyncGenerator
 
 from onward.adapters.rabbitmq.address import read_address
 from onward.adapters.rabbitmq.amqp import LostError
-from onward.adapters.rabbitmq.connection import Link
 from onward.adapters.rabbitmq.consumer import Consumers
 from onward.adapters.rabbitmq.publisher import Publisher
-from onward.adapters.rabbitmq.topology import (
-    MAX_PRIORITY,
-    Topology,
-    declare,
-    default_message_limit,
-)
-from onward.ports.bus import Bus, BusError, BusUnavailableError, Delivery
-from onward.ports.outside import Log
+from onward.adapters.rabbitmq.reconnect import ReconnectingConnection
+from onward.adapters.rabbitmq.topology import MAX_PRIORITY, Topology, declare, default_message_limit
+from onward.ports.cluster.bus import Bus, BusError, BusUnavailableError, Delivery
+from onward.ports.nodes.outside import Log
 
 
 class RabbitBus:
@@ -43,8 +38,8 @@ class RabbitBus:
         self._topology = topology or Topology()
         self._max_message_bytes = max_message_bytes
         self._server_version = ""
-        self._publishing = Link(address, "publish", log)
-        self._consuming = Link(address, "consume", log)
+        self._publishing = ReconnectingConnection(address, "publish", log)
+        self._consuming = ReconnectingConnection(address, "consume", log)
         self._publisher = Publisher(self._publishing, timeout_s=publish_timeout_s)
         self._consumers = Consumers(self._consuming, log)
 

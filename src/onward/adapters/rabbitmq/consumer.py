@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator
 from itertools import takewhile
 
 from onward.adapters.rabbitmq.amqp import Channel, LostError
-from onward.adapters.rabbitmq.connection import Link
-from onward.adapters.rabbitmq.topology import RefusedError
-from onward.ports.bus import BusError, Delivery
-from onward.ports.outside import Log
+from onward.adapters.rabbitmq.reconnect import ReconnectingConnection
+from onward.adapters.rabbitmq.topology import ChannelRefusedError
+from onward.ports.cluster.bus import BusError, Delivery
+from onward.ports.nodes.outside import Log
 
 _PAUSE_S = 0.1
 _LONG_PAUSE_S = 1.0
@@ -52,7 +52,7 @@ class _Subscription:
         self._consumer = ""
         self._news = asyncio.Event()
         self._ended = False
-        self.refused: RefusedError | None = None
+        self.refused: ChannelRefusedError | None = None
         """Why the broker closed the channel, if it did."""
 
     async def start(self, queue: str, prefetch: int) -> None:
@@ -126,7 +126,7 @@ class _Subscription:
         self._end()
 
     def _on_closed(self, reason: Exception) -> None:
-        if isinstance(reason, RefusedError):
+        if isinstance(reason, ChannelRefusedError):
             self.refused = reason
         self._held.clear()
         self._done.clear()
@@ -136,7 +136,7 @@ class _Subscription:
 class Consumers:
     """Every consumer of one link."""
 
-    def __init__(self, link: Link, log: Log | None) -> None:
+    def __init__(self, link: ReconnectingConnection, log: Log | None) -> None:
         self._link = link
         self._log = log
         self._live: set[_Subscription] = set()
@@ -176,7 +176,7 @@ class Consumers:
                 await subscription.start(queue, prefetch)
             except LostError:
                 await asyncio.sleep(_PAUSE_S)
-            except RefusedError as refused:
+            except ChannelRefusedError as refused:
                 if (mistake := _mistake(refused, queue, self._link)) is not None:
                     raise BusError(mistake) from None
                 self._warn(f"RabbitMQ does not deliver from {queue} now: {refused.text}")
@@ -186,7 +186,7 @@ class Consumers:
         return None
 
 
-def _mistake(refused: RefusedError, queue: str, link: Link) -> str | None:
+def _mistake(refused: ChannelRefusedError, queue: str, link: ReconnectingConnection) -> str | None:
     """Return what somebody must put right; None for what passes, such as a node that is down."""
     where = f"virtual host {link.address.virtual_host}"
     if refused.code == 404 and "no queue" in refused.text:

@@ -18,11 +18,11 @@ from onward.adapters.rabbitmq.amqp import Connection, LostError, connect
 from onward.adapters.rabbitmq.topology import (
     DEAD_LETTERS,
     NOT_ALLOWED,
+    ChannelRefusedError,
     Queue,
-    RefusedError,
     Topology,
 )
-from onward.ports.bus import BusUnavailableError
+from onward.ports.cluster.bus import BusUnavailableError
 
 ANSWER_TIMEOUT_S = 10
 _NOT_THERE, _DIFFERENT = 404, 406
@@ -36,7 +36,7 @@ _REFUSAL = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArgumentMismatch:
     """An argument that is not as onward wants it; `none` stands for one that is not set."""
 
     argument: str
@@ -50,7 +50,7 @@ class QueueFacts:
 
     name: str
     messages: int | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[ArgumentMismatch, ...] = ()
     missing: bool = False
     unseen: bool = False
     """Whether its arguments could not be looked at, because this user may not configure it."""
@@ -96,13 +96,13 @@ async def _queue(connection: Connection, queue: Queue) -> QueueFacts:
     try:
         # Before 4.2.6 it needs no permission, since then any one on the queue.
         messages = await channel.find_queue(queue.name)
-    except RefusedError as refused:
+    except ChannelRefusedError as refused:
         if refused.code == _NOT_THERE:
             return QueueFacts(queue.name, missing=True)
         if refused.code == NOT_ALLOWED:
             return QueueFacts(queue.name, unseen=True)
         # A queue of another connection, or one whose leader is away: the broker's words say it.
-        state = Difference("state", refused.text, "usable")
+        state = ArgumentMismatch("state", refused.text, "usable")
         return QueueFacts(queue.name, differences=(state,))
     channel.close()
     search = _Search(connection, queue)
@@ -119,7 +119,7 @@ class _Search:
 
     connection: Connection
     queue: Queue
-    found: dict[str, Difference] = field(default_factory=dict)
+    found: dict[str, ArgumentMismatch] = field(default_factory=dict)
     unseen: bool = False
 
     async def run(self) -> None:
@@ -128,25 +128,25 @@ class _Search:
             channel = await self.connection.channel()
             try:
                 await channel.declare_queue(self.queue.name, trial)
-            except RefusedError as refused:
+            except ChannelRefusedError as refused:
                 if not self._learn(refused, trial):
                     return
             else:
                 channel.close()
                 return
 
-    def _learn(self, refused: RefusedError, trial: dict[str, int | str]) -> bool:
+    def _learn(self, refused: ChannelRefusedError, trial: dict[str, int | str]) -> bool:
         """Note what a refusal says, and make `trial` fit; False when it cannot be made to."""
         said = _REFUSAL.search(refused.text)
         if refused.code != _DIFFERENT or said is None:
             self.unseen = refused.code == NOT_ALLOWED
             if not self.unseen:
-                self.found[""] = Difference("state", refused.text, "usable")
+                self.found[""] = ArgumentMismatch("state", refused.text, "usable")
             return False
         argument, have = said["argument"], said["have"].strip("'")
         if argument in self.found:
             return False
-        self.found[argument] = Difference(argument, have, said["want"].strip("'"))
+        self.found[argument] = ArgumentMismatch(argument, have, said["want"].strip("'"))
         if not argument.startswith("x-") or argument == "x-queue-type":
             # Durable and its like cannot be varied here, and the other arguments follow the type.
             return False
@@ -172,7 +172,7 @@ async def _exchange(connection: Connection) -> str:
     try:
         await channel._ask(wire.exchange_declare, DEAD_LETTERS, passive=True)
         await channel.declare_exchange(DEAD_LETTERS, "fanout")
-    except RefusedError as refused:
+    except ChannelRefusedError as refused:
         if refused.code == _NOT_THERE:
             return "is not there"
         said = _REFUSAL.search(refused.text)

@@ -12,10 +12,10 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from onward.adapters.rabbitmq.amqp import Channel, LostError
-from onward.adapters.rabbitmq.connection import Link
-from onward.adapters.rabbitmq.topology import RefusedError
+from onward.adapters.rabbitmq.reconnect import ReconnectingConnection
+from onward.adapters.rabbitmq.topology import ChannelRefusedError
 from onward.errors import MessageError
-from onward.ports.bus import BusError
+from onward.ports.cluster.bus import BusError
 
 _PAUSE_S = 0.1
 _TOO_LARGE = re.compile(r"larger than (?:configured )?max size (\d+)")
@@ -32,7 +32,7 @@ class _Sent(NamedTuple):
 class Publisher:
     """One channel with confirms, opened anew whenever it is lost."""
 
-    def __init__(self, link: Link, *, timeout_s: float) -> None:
+    def __init__(self, link: ReconnectingConnection, *, timeout_s: float) -> None:
         self.max_message_bytes: int | None = None
         """The largest body that is sent; lowered when the broker turns out to take less."""
         self._link = link
@@ -145,7 +145,7 @@ class Publisher:
                 self._gone.clear()
                 channel.on_closed = self._on_closed
                 await channel.confirm(self._on_settled, self._on_returned)
-            except (LostError, RefusedError):
+            except (LostError, ChannelRefusedError):
                 await asyncio.sleep(_PAUSE_S)
                 continue
             self._tag = 0
@@ -186,7 +186,7 @@ class Publisher:
     def _on_closed(self, reason: Exception) -> None:
         self._channel = None
         failed: Exception = LostError(str(reason))
-        if isinstance(reason, RefusedError):
+        if isinstance(reason, ChannelRefusedError):
             if too_large := _TOO_LARGE.search(reason.text):
                 self.max_message_bytes = int(too_large[1])
             elif reason.code == 403:

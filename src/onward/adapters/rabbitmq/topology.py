@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, assert_never
 
-from onward.ports.bus import BusError
+from onward.ports.cluster.bus import BusError
 
 QueueType = Literal["classic", "quorum"]
 Arguments = Mapping[str, int | str]
@@ -130,7 +130,7 @@ class Topology:
                 assert_never(self.queue_type)
 
 
-class RefusedError(Exception):
+class ChannelRefusedError(Exception):
     """The broker closed the channel: `code` and `text` are its words."""
 
     def __init__(self, code: int, text: str) -> None:
@@ -175,7 +175,7 @@ async def declare(channel: Opening, topology: Topology) -> None:
     """
     try:
         await _make(await channel(), topology)
-    except RefusedError as refused:
+    except ChannelRefusedError as refused:
         if refused.code != NOT_ALLOWED:
             raise BusError(_explain(refused)) from None
         for queue in topology.queues():
@@ -191,11 +191,11 @@ async def _make(channel: Declaring, topology: Topology) -> None:
     channel.close()
 
 
-async def _find(channel: Declaring, name: str, denied: RefusedError) -> None:
+async def _find(channel: Declaring, name: str, denied: ChannelRefusedError) -> None:
     """Raise BusError unless the queue is there, or is hidden from this user."""
     try:
         await channel.find_queue(name)
-    except RefusedError as refused:
+    except ChannelRefusedError as refused:
         # Since 4.2.6 a queue is not shown to those who have no permission on it at all.
         if refused.code != NOT_ALLOWED:
             raise BusError(f"RabbitMQ has no queue {name}, and {_explain(denied)}") from None
@@ -203,7 +203,7 @@ async def _find(channel: Declaring, name: str, denied: RefusedError) -> None:
         channel.close()
 
 
-def _explain(refused: RefusedError) -> str:
+def _explain(refused: ChannelRefusedError) -> str:
     if mismatch := _MISMATCH.search(refused.text):
         argument, name = mismatch["argument"], mismatch["name"]
         if name == DEAD_LETTERS:

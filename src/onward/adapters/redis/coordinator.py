@@ -14,8 +14,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from onward.adapters.redis.keys import SCOPE_KINDS, Keys
-from onward.adapters.redis.scripting import Caller
-from onward.kernel.claims import Drop, Finish, Park, Run, Verdict
+from onward.adapters.redis.script_caller import ScriptCaller
 from onward.kernel.coordination import SUPERSEDER
 from onward.kernel.effects import (
     Abort,
@@ -56,7 +55,8 @@ from onward.kernel.effects import (
 )
 from onward.kernel.lineage import item_scope
 from onward.kernel.messages import CompletionMessage, Token, encode_message
-from onward.ports.coordinator import Coordinator
+from onward.kernel.verdicts import Drop, Execute, Finish, Park, Verdict
+from onward.ports.cluster.coordinator import Coordinator
 
 TOMBSTONE_S = 86_400
 SEPARATOR = "\x1f"
@@ -75,7 +75,7 @@ class RedisCoordinator:
     def __init__(self, redis: Redis, *, worker: str = "") -> None:
         """Coordinate for `worker`: a claim notes that it holds the token (`holding.py`)."""
         self._redis = redis
-        self._caller = Caller(redis)
+        self._caller = ScriptCaller(redis)
         self._worker = worker
 
     async def claim(self, token: Token) -> Verdict:
@@ -96,9 +96,9 @@ class RedisCoordinator:
             case [b"park"]:
                 return Park()
             case [b"run", recorded]:
-                return Run(recorded)
+                return Execute(recorded)
             case _:
-                return Run()
+                return Execute()
 
     async def answer(self, run: str, effect: Asks[Any]) -> Any:  # noqa: PLR0912
         """Answer a question of the kernel."""

@@ -7,14 +7,22 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from onward.adapters.redis.holding import read_notes
+from onward.adapters.redis.holders import read_notes
 from onward.adapters.redis.keys import Keys
-from onward.adapters.redis.presence import RedisRoster
 from onward.adapters.redis.timers import KEYS as TIMER_KEYS
 from onward.adapters.redis.timers import PARKED, SEPARATOR, timer_name
+from onward.adapters.redis.workers import RedisWorkerRegistry
 from onward.kernel.flow import read_origin
 from onward.kernel.messages import Token, decode_token, read_token
-from onward.ports.inspection import Alarm, Arrival, Barrier, Inspector, Lease, Scope, Snapshot
+from onward.ports.cluster.inspection import (
+    Arrival,
+    Barrier,
+    Inspector,
+    Lease,
+    ScopeState,
+    Snapshot,
+    TimerState,
+)
 
 MAX_GROUPS = 2_000
 """How many scopes and barriers one look reads: enough to understand a run, whatever its size."""
@@ -48,7 +56,9 @@ class RedisInspector:
             alarms=tuple(alarms),
             leases=leases,
             notes=await read_notes(self._redis, keys),
-            workers={one.name: one.seen_ms for one in await RedisRoster(self._redis).workers()},
+            workers={
+                one.name: one.seen_ms for one in await RedisWorkerRegistry(self._redis).workers()
+            },
             paused=await waiting == b"1",
             parked=tuple(parked),
             unread=unread,
@@ -81,7 +91,7 @@ class RedisInspector:
             slots=frozenset(slots),
         )
 
-    async def _scopes(self, keys: Keys, names: list[str]) -> list[Scope]:
+    async def _scopes(self, keys: Keys, names: list[str]) -> list[ScopeState]:
         pipe = self._redis.pipeline(transaction=False)
         for name in names:
             live, closed, owner, fate, left, record, dead, merge, arrival = keys.of(name, *_SCOPE)
@@ -96,11 +106,11 @@ class RedisInspector:
 
     async def _alarms(
         self, keys: Keys, execution_id: str
-    ) -> tuple[list[Alarm], dict[str, Lease], list[Token]]:
+    ) -> tuple[list[TimerState], dict[str, Lease], list[Token]]:
         """Return the timers of a run, the first to be due first; its leases; what is parked."""
         due, payloads, processing, owners = TIMER_KEYS
         found = [one.decode() async for one in self._redis.sscan_iter(keys.timers, count=1_000)]
-        alarms: list[Alarm] = []
+        alarms: list[TimerState] = []
         leases: dict[str, Lease] = {}
         parked: list[Token] = []
         for page in _pages([timer_name(execution_id, timer) for timer in sorted(found)]):
@@ -125,13 +135,13 @@ class RedisInspector:
                     leases[token.token_id] = Lease(until_ms=int(at_ms), over=taken, token=token)
                 else:
                     token = read_token(body)
-                    alarms.append(Alarm(due_ms=int(at_ms), leased=taken, token=token))
+                    alarms.append(TimerState(due_ms=int(at_ms), leased=taken, token=token))
         return sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)), leases, parked
 
 
-def _scope(name: str, answers: list[Any]) -> Scope:
+def _scope(name: str, answers: list[Any]) -> ScopeState:
     live, closed, owner, left, record, dead, merge, fate, arrival = answers
-    return Scope(
+    return ScopeState(
         name=name,
         live=1 if live is None else int(live),
         closed=bool(closed),

@@ -7,9 +7,9 @@ from typing import Any
 from redis.asyncio import Redis
 
 from onward.adapters.redis.keys import Keys
-from onward.adapters.redis.scripting import Caller
+from onward.adapters.redis.script_caller import ScriptCaller
 from onward.adapters.redis.timers import KEYS, timer_name
-from onward.ports.holding import Leases
+from onward.ports.cluster.workers import Leases
 
 PREFIX = "lease:"
 
@@ -19,7 +19,7 @@ class RedisLeases:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._caller = Caller(redis)
+        self._caller = ScriptCaller(redis)
 
     async def take(
         self, run: str, token_id: str, *, owner: str, until_ms: int, body: bytes

@@ -12,8 +12,8 @@ from typing import Any
 from redis.asyncio import Redis
 
 from onward.adapters.redis.keys import Keys
-from onward.adapters.redis.scripting import Caller
-from onward.ports.timers import Due, Timers
+from onward.adapters.redis.script_caller import ScriptCaller
+from onward.ports.cluster.timers import Due, Timers
 
 KEYS = ["scheduler:timers", "scheduler:payloads", "scheduler:processing", "scheduler:leases"]
 CHANNEL = "scheduler:wake"
@@ -30,7 +30,7 @@ class RedisTimers:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._caller = Caller(redis)
+        self._caller = ScriptCaller(redis)
 
     async def set(self, execution_id: str, timer_id: str, due_ms: int, body: bytes) -> None:
         """Set a timer; the first setting stands. A run that has ended gets none."""
@@ -144,3 +144,16 @@ def timer_name(execution_id: str, timer_id: str) -> str:
 
 
 _conforms: type[Timers] = RedisTimers
+
+
+# -- Looking at the timers of all runs, without taking any.
+
+
+async def due_timers(redis: Redis, limit: int) -> list[tuple[str, str, int]]:
+    """Return the timers that are due first: run, timer, epoch milliseconds."""
+    reading: Any = redis.zrange(KEYS[0], 0, limit - 1, withscores=True)
+    found = []
+    for name, due_ms in await reading:
+        run, _, timer = name.decode().partition(SEPARATOR)
+        found.append((run, timer, int(due_ms)))
+    return found

@@ -20,7 +20,7 @@ TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EndpointResponse:
     """What is said to a request."""
 
     status: int
@@ -28,7 +28,7 @@ class Answer:
     body: bytes
 
 
-Page = Callable[[], Awaitable[Answer]]
+Page = Callable[[], Awaitable[EndpointResponse]]
 
 
 class Endpoint:
@@ -64,7 +64,7 @@ class Endpoint:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _answer(self, head: bytes) -> tuple[str, Answer]:
+    async def _answer(self, head: bytes) -> tuple[str, EndpointResponse]:
         words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
             return "GET", _plain(HTTPStatus.BAD_REQUEST, "this is no HTTP/1.1 request")
@@ -82,11 +82,11 @@ class Endpoint:
             return method, _plain(HTTPStatus.INTERNAL_SERVER_ERROR, told)
 
 
-def _plain(status: int, text: str) -> Answer:
-    return Answer(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+def _plain(status: int, text: str) -> EndpointResponse:
+    return EndpointResponse(status, "text/plain; charset=utf-8", f"{text}\n".encode())
 
 
-def _written(answer: Answer, *, with_body: bool) -> bytes:
+def _written(answer: EndpointResponse, *, with_body: bool) -> bytes:
     head = (
         f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
         f"Content-Type: {answer.content_type}\r\n"

@@ -21,8 +21,8 @@ from opentelemetry.trace.status import Status, StatusCode
 from onward.errors import InputError
 from onward.kernel.lineage import describe
 from onward.kernel.messages import CompletionMessage, Token
-from onward.kernel.moment import from_iso
-from onward.ports.tracing import Mark, Tracer, mark_of, parent_of, root_of
+from onward.kernel.timestamps import from_iso
+from onward.ports.telemetry import Mark, Tracer, mark_of, parent_of, root_of
 
 TIMEOUT_S = 5
 _BAD = frozenset({"failed", "trouble"})

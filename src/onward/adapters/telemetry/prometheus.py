@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from onward.ports.metrics import BUILD, METRICS, RECONNECTS, Meter, Metric
+from onward.ports.telemetry import BUILD, METRICS, RECONNECTS, Meter, Metric
 
 
 class PrometheusMeter:

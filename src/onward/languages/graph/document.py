@@ -1,7 +1,7 @@
 """From text or decoded value to `Document`: reports everything wrong with the shape at once.
 
 Whether the document makes sense (edges that lead nowhere, unknown types) is judged later, by
-`onward.languages.graph.check`.
+`onward.languages.graph.check.document`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from onward.errors import DefinitionError
-from onward.languages.graph.findings import Findings, Place, join, quote
+from onward.languages.document.limits import MAX_BYTES, UnreadableError, check_plain, too_large
+from onward.languages.document.problems import Findings, Place, join, quote
+from onward.languages.document.source import read
+from onward.languages.graph.document_shape import read_document
 from onward.languages.graph.model import Document
-from onward.languages.graph.plain import MAX_BYTES, UnreadableError, check_plain, too_large
-from onward.languages.graph.shape import read_document
-from onward.languages.graph.source import read
 
 
 def parse(text: str | bytes, *, file: str = "") -> Document:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import assert_never
 
 from onward.kernel.effects import Judgement
-from onward.kernel.flow import Place, Way, error_value, halt
+from onward.kernel.flow import Edge, Position, error_value, halt
 from onward.kernel.messages import Ending
 from onward.kernel.outcome import NodeError
-from onward.languages.graph.compiled import CompiledNode
-from onward.languages.graph.paths import Graph, go_on, ways_after, with_output
+from onward.languages.graph.compiled_node import CompiledNode
+from onward.languages.graph.routing import Graph, go_on, ways_after, with_output
 
 TIMED_OUT = frozenset({"MERGE_TIMEOUT", "AGGREGATOR_TIMEOUT"})
 
 
 def recover(
-    graph: Graph, place: Place, node: CompiledNode, error: NodeError, also: tuple[Way, ...] = ()
+    graph: Graph, place: Position, node: CompiledNode, error: NodeError, also: tuple[Edge, ...] = ()
 ) -> Judgement[None]:
     """Follow the node's error policy. The error is in the context of whatever comes next."""
     place = yield from with_output(place, node.id, error_value(error))
@@ -39,7 +39,7 @@ def ending_of(error: NodeError) -> Ending:
     return "failed" if error.code in TIMED_OUT else "halted"
 
 
-def ways_despite(graph: Graph, node: CompiledNode) -> tuple[Way, ...]:
+def ways_despite(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
     """Return the ways on from a failed node, by its policy.
 
     A decision that could not be made and is ignored takes its other side: false, or the default.

@@ -21,7 +21,6 @@ from onward.kernel import flow
 from onward.kernel.context import Context, Payload
 from onward.kernel.effects import (
     Judgement,
-    Log,
     Publish,
     Record,
     Report,
@@ -29,9 +28,10 @@ from onward.kernel.effects import (
     Slot,
     Stands,
     Superseded,
+    WriteLog,
     ask,
 )
-from onward.kernel.flow import Place, Way, leave, place_of
+from onward.kernel.flow import Edge, Position, leave, place_of
 from onward.kernel.ids import derive, fingerprint
 from onward.kernel.json import encode
 from onward.kernel.messages import Token
@@ -47,15 +47,15 @@ from onward.kernel.outcome import (
     Suspended,
 )
 from onward.kernel.program import Activity
-from onward.languages.graph import fanout, merging, waits
-from onward.languages.graph.check import check
-from onward.languages.graph.compiled import CompiledNode
+from onward.languages.graph import merge, signal_waits, split
+from onward.languages.graph.check.document import check
+from onward.languages.graph.compiled_graph import CompiledGraph, wire
+from onward.languages.graph.compiled_node import CompiledNode
 from onward.languages.graph.failure import recover, tag_of, ways_despite
 from onward.languages.graph.model import Document
-from onward.languages.graph.paths import go_on, with_output
+from onward.languages.graph.routing import go_on, with_output
 from onward.languages.graph.step import step
-from onward.languages.graph.wiring import Wiring, wire
-from onward.ports.node import Catalogue
+from onward.ports.nodes.node import Catalogue
 
 PAGE = 100
 """How many items one message sends at most: a huge split never holds a worker, or a transaction."""
@@ -72,7 +72,7 @@ def compile_graph(document: Document, catalogue: Catalogue, *, page: int = PAGE)
 class GraphProgram:
     """A compiled graph."""
 
-    def __init__(self, document: Document, wiring: Wiring, page: int) -> None:
+    def __init__(self, document: Document, wiring: CompiledGraph, page: int) -> None:
         self.workflow_id = document.id
         self.document = document
         self.ref = fingerprint(document.source)
@@ -161,23 +161,23 @@ class GraphProgram:
             case Failed(error):
                 yield from self._fail(place, node, outcome, error, dice)
             case Scattered():
-                yield from fanout.scatter(self, place, node, outcome)
+                yield from split.scatter(self, place, node, outcome)
             case Arrived(value):
                 yield from self._arrive(place, node, value)
             case Suspended(until_ms):
                 yield from self._suspend(place, node, until_ms)
             case Awaits():
-                yield from waits.wait(place, node, outcome)
+                yield from signal_waits.wait(place, node, outcome)
             case _:
                 assert_never(outcome)
 
     def _succeed(
         self,
-        place: Place,
+        place: Position,
         node: CompiledNode,
         outcome: Outcome,
         output: Raw,
-        taken: tuple[Way, ...],
+        taken: tuple[Edge, ...],
         tag: str,
     ) -> Judgement[None]:
         standing = yield from self._fix(place, node, outcome, taken, tag)
@@ -187,7 +187,7 @@ class GraphProgram:
             return
         if node.kind == "log":
             line = msgspec.json.decode(output)
-            yield Log(place.token, line["level"], line["message"])
+            yield WriteLog(place.token, line["level"], line["message"])
         place = yield from with_output(place, node.id, output)
         yield Report(
             token=place.token,
@@ -200,10 +200,10 @@ class GraphProgram:
 
     def _fix(
         self,
-        place: Place,
+        place: Position,
         node: CompiledNode,
         outcome: Outcome,
-        taken: tuple[Way, ...],
+        taken: tuple[Edge, ...],
         tag: str,
     ) -> Judgement[Outcome | None]:
         """Fix the outcome of an activity before its effects, if they are more than one publish.
@@ -240,7 +240,7 @@ class GraphProgram:
                 assert_never(answer)
 
     def _fail(
-        self, place: Place, node: CompiledNode, outcome: Failed, error: NodeError, dice: float
+        self, place: Position, node: CompiledNode, outcome: Failed, error: NodeError, dice: float
     ) -> Judgement[None]:
         token = place.token
         delay_ms = node.retry.delay_ms(token.attempt, error.code, dice)
@@ -263,7 +263,7 @@ class GraphProgram:
             yield from recover(self, place, node, error)
 
     def _retry(
-        self, place: Place, node: CompiledNode, error: NodeError, delay_ms: int
+        self, place: Position, node: CompiledNode, error: NodeError, delay_ms: int
     ) -> Judgement[None]:
         token, due_ms = place.token, place.now_ms + delay_ms
         again = msgspec.structs.replace(
@@ -290,7 +290,7 @@ class GraphProgram:
         else:
             yield Publish(again)
 
-    def _suspend(self, place: Place, node: CompiledNode, until_ms: int) -> Judgement[None]:
+    def _suspend(self, place: Position, node: CompiledNode, until_ms: int) -> Judgement[None]:
         token = place.token
         resume = msgspec.structs.replace(
             token,
@@ -311,26 +311,26 @@ class GraphProgram:
         )
         yield SetTimer(resume, until_ms)
 
-    def _arrive(self, place: Place, node: CompiledNode, value: Any) -> Judgement[None]:
+    def _arrive(self, place: Position, node: CompiledNode, value: Any) -> Judgement[None]:
         token = place.token
         if node.kind == "aggregator":
-            left = fanout.arrival(self, node, token.from_edge, value)
+            left = split.arrival(self, node, token.from_edge, value)
             yield from leave(self, place, left)
             return
-        yield from merging.arrive(self, place, node)
+        yield from merge.arrive(self, place, node)
 
     # -- signals and second deliveries ---------------------------------------------------------
 
     def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
         """Yield what follows from a page or a time-out."""
         if token.signal == "page":
-            yield from fanout.send_page(self, token, now_ms)
+            yield from split.send_page(self, token, now_ms)
         elif token.signal == "awaited":
-            yield from waits.woken(self, token, now_ms)
+            yield from signal_waits.woken(self, token, now_ms)
         elif self.wiring.nodes[token.current_node].kind == "merge":
-            yield from merging.overdue(self, token, now_ms)
+            yield from merge.overdue(self, token, now_ms)
         else:
-            yield from fanout.overdue(self, token, now_ms)
+            yield from split.overdue(self, token, now_ms)
 
     def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
         """Yield again what followed when this token closed the scope at `depth`."""
@@ -340,20 +340,20 @@ class GraphProgram:
 
     def item_value(self, origin: str, left: dict[str, bytes]) -> bytes:
         """Return the slot value of an item."""
-        return fanout.item_value(self, origin, left)
+        return split.item_value(self, origin, left)
 
     def item_error(self, origin: str, error: bytes) -> bytes:
         """Return the slot value of a failed item."""
-        return fanout.item_error(self, origin, error)
+        return split.item_error(self, origin, error)
 
-    def filled(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+    def filled(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows from one more filled slot."""
-        yield from fanout.filled(self, origin, slot, place)
+        yield from split.filled(self, origin, slot, place)
 
-    def joined(self, origin: Token, values: list[bytes], place: Place) -> Judgement[None]:
+    def joined(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
         """Yield what follows a barrier with every slot filled."""
-        yield from fanout.joined(self, origin, values, place)
+        yield from split.joined(self, origin, values, place)
 
-    def overspent(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+    def overspent(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows a barrier whose failure budget is spent."""
-        yield from fanout.overspent(self, origin, slot, place)
+        yield from split.overspent(self, origin, slot, place)

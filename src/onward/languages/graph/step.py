@@ -9,7 +9,6 @@ import msgspec
 
 from onward.errors import ExpressionError
 from onward.kernel.messages import Token
-from onward.kernel.moment import LATEST_MS, from_iso, to_iso
 from onward.kernel.outcome import (
     Arrived,
     Failed,
@@ -21,8 +20,9 @@ from onward.kernel.outcome import (
     Suspended,
 )
 from onward.kernel.program import Activity, LinkAsked
-from onward.languages.graph import links, waits
-from onward.languages.graph.compiled import CompiledNode
+from onward.kernel.timestamps import LATEST_MS, from_iso, to_iso
+from onward.languages.graph import node_links, signal_waits
+from onward.languages.graph.compiled_node import CompiledNode
 
 UNIT_MS = {"seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 JSON_TYPES = {
@@ -68,7 +68,7 @@ class Resolved:
         self._node = node
         self._token = token
         self._view = view
-        self._marks = links.marks(node.links, token, salt)
+        self._marks = node_links.marks(node.links, token, salt)
         self.variables = {**view}
         if node.needs is None or "execution" in node.needs:
             self.variables["execution"] = {
@@ -97,11 +97,11 @@ class Resolved:
         if not self._node.links:
             return ()
         others = Resolved(self._node, self._token, self._view, "others")
-        links.check_marks(self._marks, others._values())
+        node_links.check_marks(self._marks, others._values())
         texts = self._node.link_texts.render(
             self._view.get("input"), self.variables, now_ms=self._token.sent_at
         )
-        return links.ask(self._node.links, texts, self._marks, self._token)
+        return node_links.ask(self._node.links, texts, self._marks, self._token)
 
     @property
     def input(self) -> Any:
@@ -135,9 +135,9 @@ def _control(node: CompiledNode, token: Token, given: Any, resolved: Resolved) -
         case "wait":
             return _wait(given, token)
         case "wait_for_signal":
-            return waits.wait_for_signal(given, token)
+            return signal_waits.wait_for_signal(given, token)
         case "approval":
-            return waits.approval(given, token)
+            return signal_waits.approval(given, token)
         case "transform":
             return Succeeded(resolved.jq("expression"))
         case "log":

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from onward.errors import Problem
-from onward.languages.graph.findings import Place
-from onward.languages.serverless.schemas import Schema
-from onward.languages.serverless.values import Expression, Template
-from onward.ports.triggers import Settings
+from onward.errors import DocumentProblem
+from onward.languages.document.problems import Place
+from onward.languages.serverless.json_schemas import Schema
+from onward.languages.serverless.templates import Expression, JsonTemplate
+from onward.ports.storage.triggers import Settings
 
 Backoff = Literal["constant", "linear", "exponential"]
 
@@ -23,7 +23,7 @@ class Shaping:
     """A schema to hold data to, and a template to make other data of it."""
 
     schema: Schema | None = None
-    template: Template | None = None
+    template: JsonTemplate | None = None
 
 
 AS_IT_IS = Shaping()
@@ -34,7 +34,7 @@ class Duration:
     """A length of time: known, or said by an expression."""
 
     fixed_ms: int | None
-    template: Template | None = None
+    template: JsonTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +72,14 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Do(Task):
+class DoTask(Task):
     """Tasks one after another."""
 
     tasks: TaskList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class For(Task):
+class ForTask(Task):
     """Tasks once for each item of an array."""
 
     items: Expression
@@ -90,7 +90,7 @@ class For(Task):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class CaseOfSwitch:
     """One way out of a switch; without a condition it is the default."""
 
     name: str
@@ -99,24 +99,24 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Switch(Task):
+class SwitchTask(Task):
     """The first case that holds says where to go on; a default is tried last."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[CaseOfSwitch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Set(Task):
+class SetTask(Task):
     """Data, instead of what came in."""
 
-    value: Template
+    value: JsonTemplate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Raise(Task):
+class RaiseTask(Task):
     """An error, on purpose: an object with the fields of RFC 7807."""
 
-    error: Template
+    error: JsonTemplate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ class Catch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Try(Task):
+class TryTask(Task):
     """Tasks whose errors are handled."""
 
     tasks: TaskList
@@ -155,14 +155,14 @@ class Try(Task):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wait(Task):
+class WaitTask(Task):
     """A pause."""
 
     duration: Duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fork(Task):
+class ForkTask(Task):
     """Tasks side by side: all of them, or a race."""
 
     branches: TaskList
@@ -170,13 +170,13 @@ class Fork(Task):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Task):
+class CallTask(Task):
     """Something outside, called with arguments. `function` is a name in the task catalogue."""
 
     function: str
-    arguments: Template
+    arguments: JsonTemplate
     secrets: tuple[str, ...]
-    policy: Template | None = None
+    policy: JsonTemplate | None = None
     """As whom it calls, by itself, when the arguments want to know."""
     scheme: str = ""
     """How it shows who calls: the first word of an Authorization header; "": it does not."""
@@ -188,12 +188,12 @@ class Call(Task):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Emit(Call):
+class EmitTask(CallTask):
     """An event, published. `function` is "emit"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run(Call):
+class RunTask(CallTask):
     """A process of its own: a command, a script, a container. `awaited`: its end is waited for."""
 
     awaited: bool
@@ -205,7 +205,7 @@ class Correlation:
 
     name: str
     value: Expression
-    expected: Template | None
+    expected: JsonTemplate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +216,7 @@ class Attribute:
     """
 
     name: str
-    value: Template
+    value: JsonTemplate
     pattern: Expression | None = None
 
 
@@ -231,14 +231,14 @@ class EventFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class EventSelection:
     """Which events, and how many: one of any, one for each, or until something holds."""
 
     filters: tuple[EventFilter, ...]
     """Without any, every event is wanted."""
     each: bool = False
     """One event for each of the filters; otherwise one that passes any of them."""
-    until: Expression | Wanted | None = None
+    until: Expression | EventSelection | None = None
     """Not one, but all that come until a condition holds, or until other events came."""
 
 
@@ -254,11 +254,11 @@ class Foreach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consume(Call):
+class ConsumeTask(CallTask):
     """Messages, taken until there are enough: one call after another, each for some of them."""
 
     filter: Expression | None
-    amount: Template | None
+    amount: JsonTemplate | None
     lasting: Duration | None
     go_on: Expression | None
     until: Expression | None
@@ -271,10 +271,10 @@ class Consume(Call):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listen(Task):
+class ListenTask(Task):
     """A wait for events."""
 
-    wanted: Wanted
+    wanted: EventSelection
     read: Literal["data", "envelope", "raw"]
     foreach: Foreach | None
 
@@ -283,17 +283,17 @@ class Listen(Task):
 class Function(Task):
     """A function of the document, called: one task, with the arguments as its input."""
 
-    arguments: Template | None
+    arguments: JsonTemplate | None
     tasks: TaskList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Root(Do):
+class Root(DoTask):
     """The workflow itself, as what holds its first tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workflow:
+class ServerlessWorkflow:
     """A whole document."""
 
     namespace: str
@@ -313,12 +313,12 @@ class Workflow:
     source: bytes = field(default=b"", repr=False)
     """The document as JSON: what is hashed, stored and sent."""
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[DocumentProblem, ...] = ()
 
     @property
     def listens(self) -> bool:
         """Return whether any of its tasks waits for events."""
-        return any(isinstance(task, Listen) for task in self.tasks.values())
+        return any(isinstance(task, ListenTask) for task in self.tasks.values())
 
     @property
     def id(self) -> str:
@@ -334,11 +334,11 @@ def lists_of(task: Task) -> tuple[TaskList, ...]:
 
 def _own_lists(task: Task) -> tuple[TaskList, ...]:
     match task:
-        case Do(tasks=tasks) | For(tasks=tasks) | Function(tasks=tasks):
+        case DoTask(tasks=tasks) | ForTask(tasks=tasks) | Function(tasks=tasks):
             return (tasks,)
-        case Try(tasks=tasks, catch=catch):
+        case TryTask(tasks=tasks, catch=catch):
             return (tasks, catch.tasks)
-        case Listen(foreach=Foreach(tasks=tasks)) | Consume(foreach=Foreach(tasks=tasks)):
+        case ListenTask(foreach=Foreach(tasks=tasks)) | ConsumeTask(foreach=Foreach(tasks=tasks)):
             return (tasks,)
         case _:
             return ()
@@ -346,5 +346,5 @@ def _own_lists(task: Task) -> tuple[TaskList, ...]:
 
 def body_of(task: Task) -> TaskList:
     """Return the tasks directly inside a task, in the order of the document."""
-    branches = task.branches if isinstance(task, Fork) else ()
+    branches = task.branches if isinstance(task, ForkTask) else ()
     return branches + tuple(inner for tasks in lists_of(task) for inner in tasks)

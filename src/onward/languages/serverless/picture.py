@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from onward.languages.graph.findings import Place, find_place
+from onward.languages.document.problems import Place, find_place
 from onward.languages.graph.model import Document, EdgeDocument, NodeDocument
 from onward.languages.serverless.model import (
-    Call,
-    Fork,
-    Raise,
-    Switch,
+    CallTask,
+    ForkTask,
+    RaiseTask,
+    ServerlessWorkflow,
+    SwitchTask,
     Task,
     TaskList,
-    Try,
-    Workflow,
+    TryTask,
     lists_of,
 )
 
 
-def picture_of(workflow: Workflow) -> Document:
+def picture_of(workflow: ServerlessWorkflow) -> Document:
     """Return the graph of a workflow. Its nodes are called by the pointers of their tasks."""
     tasks = [task for at, task in workflow.tasks.items() if at]
     nodes = tuple(NodeDocument(task.at, _kind(task), task.name) for task in tasks)
@@ -38,7 +38,7 @@ def picture_of(workflow: Workflow) -> Document:
 
 
 def _kind(task: Task) -> str:
-    return f"call {task.function}" if isinstance(task, Call) else task.kind
+    return f"call {task.function}" if isinstance(task, CallTask) else task.kind
 
 
 def _places(places: Mapping[str, Place], tasks: list[Task]) -> dict[str, Place]:
@@ -50,10 +50,10 @@ def _places(places: Mapping[str, Place], tasks: list[Task]) -> dict[str, Place]:
     return found
 
 
-Edge = tuple[str, str, bool]
+PictureEdge = tuple[str, str, bool]
 
 
-def _edges(workflow: Workflow, tasks: TaskList) -> Iterator[Edge]:
+def _edges(workflow: ServerlessWorkflow, tasks: TaskList) -> Iterator[PictureEdge]:
     """Yield what leads to what in a list: into tasks, through them, and out of their last ones."""
     for task in tasks:
         yield from _inner(workflow, task)
@@ -64,26 +64,26 @@ def _edges(workflow: Workflow, tasks: TaskList) -> Iterator[Edge]:
                 yield from ((end, aim, False) for end in _ends(task))
 
 
-def _forward(src: str, dst: str, workflow: Workflow) -> bool:
+def _forward(src: str, dst: str, workflow: ServerlessWorkflow) -> bool:
     """A picture has no cycles: a jump back is not drawn."""
     order = list(workflow.beside[src].values())
     return order.index(src) < order.index(dst)
 
 
-def _inner(workflow: Workflow, task: Task) -> Iterator[Edge]:
-    if isinstance(task, Fork):
+def _inner(workflow: ServerlessWorkflow, task: Task) -> Iterator[PictureEdge]:
+    if isinstance(task, ForkTask):
         for branch in task.branches:
             yield task.at, branch.at, False
             yield from _inner(workflow, branch)
         return
     for index, tasks in enumerate(lists_of(task)):
         if tasks:
-            yield task.at, tasks[0].at, isinstance(task, Try) and index == 1
+            yield task.at, tasks[0].at, isinstance(task, TryTask) and index == 1
             yield from _edges(workflow, tasks)
 
 
 def _leads(task: Task) -> tuple[str, ...]:
-    if isinstance(task, Switch):
+    if isinstance(task, SwitchTask):
         default = any(case.when is None for case in task.cases)
         cases = tuple(case.then for case in task.cases)
         return cases if default else (*cases, task.then)
@@ -92,9 +92,9 @@ def _leads(task: Task) -> tuple[str, ...]:
 
 def _ends(task: Task) -> list[str]:
     """Return the tasks after which a task is done; after an error nothing is."""
-    if isinstance(task, Raise):
+    if isinstance(task, RaiseTask):
         return []
-    if isinstance(task, Fork):
+    if isinstance(task, ForkTask):
         return [end for branch in task.branches for end in _ends(branch)]
     inner = [tasks for tasks in lists_of(task) if tasks]
     if not inner:

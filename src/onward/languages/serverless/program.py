@@ -16,32 +16,33 @@ from msgspec import Raw
 
 from onward.kernel import flow
 from onward.kernel.context import Context, Payload
-from onward.kernel.effects import Judgement, Publish, Report, SetTimer, Slot, Store
-from onward.kernel.flow import Place, place_of
+from onward.kernel.effects import Judgement, Publish, Report, SetTimer, Slot, StorePayload
+from onward.kernel.flow import Position, place_of
 from onward.kernel.ids import derive, fingerprint
 from onward.kernel.json import decode, encode
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Arrived, Awaits, Failed, Outcome, Succeeded
 from onward.kernel.program import Activity
-from onward.kernel.waiting import address_of
-from onward.languages.serverless import events, scopes
-from onward.languages.serverless.faults import (
-    Fault,
-    FaultError,
-    fault_of,
-    timed_out,
-    to_error,
+from onward.kernel.signal_waits import address_of
+from onward.languages.serverless.errors import Fault, FaultError, fault_of, timed_out, to_error
+from onward.languages.serverless.model import (
+    CallTask,
+    ConsumeTask,
+    ForkTask,
+    RunTask,
+    ServerlessWorkflow,
 )
-from onward.languages.serverless.making import Maker
-from onward.languages.serverless.model import Call, Consume, Fork, Workflow
-from onward.languages.serverless.model import Run as RunTask
 from onward.languages.serverless.picture import picture_of
-from onward.languages.serverless.sight import Run
-from onward.languages.serverless.state import Action, Keeper, Kind, begin
-from onward.languages.serverless.stops import (
+from onward.languages.serverless.run import branches, subscriptions
+from onward.languages.serverless.run.activities import ActivityBuilder
+from onward.languages.serverless.run.state import Action, Kind, StateStore, begin
+from onward.languages.serverless.run.stops import (
+    ATTEMPTED,
+    LIMITED,
     Act,
     Attempt,
-    Await,
+    AwaitRun,
+    BeginListening,
     Done,
     Escape,
     Faulted,
@@ -51,10 +52,10 @@ from onward.languages.serverless.stops import (
     Sleep,
     Spread,
     Stop,
-    Subscribe,
 )
-from onward.languages.serverless.walk import ATTEMPTED, LIMITED, Walk
-from onward.ports.node import Catalogue
+from onward.languages.serverless.run.variables import WalkContext
+from onward.languages.serverless.run.walk import Walk
+from onward.ports.nodes.node import Catalogue
 
 REMEMBERED = 1024
 """How many walks are kept from their step to their settling; a forgotten one is walked again."""
@@ -66,7 +67,7 @@ class _Stopped(msgspec.Struct, frozen=True):
     """A walk that has stopped, and what it stopped for; nothing when it leaves its scope."""
 
     walk: Walk
-    keeper: Keeper
+    keeper: StateStore
     stop: Stop | None
     node: Any = None
 
@@ -74,13 +75,13 @@ class _Stopped(msgspec.Struct, frozen=True):
 class ServerlessProgram:
     """A compiled workflow."""
 
-    def __init__(self, workflow: Workflow, catalogue: Catalogue) -> None:
+    def __init__(self, workflow: ServerlessWorkflow, catalogue: Catalogue) -> None:
         self.workflow = workflow
         self.workflow_id = workflow.id
         self.ref = fingerprint(workflow.source)
         self.document = picture_of(workflow)
         """The workflow as a graph: for people to look at."""
-        self._maker = Maker(workflow, catalogue)
+        self._maker = ActivityBuilder(workflow, catalogue)
         self._walks: OrderedDict[tuple[str, str], _Stopped] = OrderedDict()
 
     # -- before an activity --------------------------------------------------------------------
@@ -130,7 +131,7 @@ class ServerlessProgram:
 
     def outside(self, token: Token) -> bool:
         """Return whether the token's task is an activity."""
-        return isinstance(self.workflow.tasks.get(token.current_node), Call)
+        return isinstance(self.workflow.tasks.get(token.current_node), CallTask)
 
     def step(self, token: Token, view: Mapping[str, Any]) -> Activity | Outcome:
         """Walk to the next stop; return its activity, or that there is none."""
@@ -141,14 +142,14 @@ class ServerlessProgram:
         if isinstance(stopped.stop, Act):
             stop = stopped.stop
             return Activity(stopped.node, None, stop.timeout_s, secrets=stop.task.secrets)
-        if isinstance(stopped.stop, Subscribe):
+        if isinstance(stopped.stop, BeginListening):
             return Activity(stopped.node, None, None)
         return Arrived()
 
     def _walked(self, token: Token, view: Mapping[str, Any]) -> _Stopped:
-        keeper = Keeper(token.context, view)
+        keeper = StateStore(token.context, view)
         state = keeper.read()
-        run = Run(self.workflow, token.execution_id, token.started_at, token.sent_at)
+        run = WalkContext(self.workflow, token.execution_id, token.started_at, token.sent_at)
         scope = token.lineage_stack[-1].split_node_id if token.lineage_stack else ""
         walk = Walk(run, state, scope)
         if state.escaping:
@@ -160,7 +161,7 @@ class ServerlessProgram:
             except FaultError as error:
                 stop = walk.go(Action("raise", error.fault.value()))
         node = None
-        if isinstance(stop, Subscribe):
+        if isinstance(stop, BeginListening):
             node = self._maker.subscribing(token)
         return _Stopped(walk, keeper, stop, node)
 
@@ -172,16 +173,16 @@ class ServerlessProgram:
         """Walk on from what an activity came to, and yield what the stop asks for."""
         stopped = self._walks.pop((token.run, token.token_id), None)
         if stopped is None:
-            keeper, _ = yield from scopes.opened(token)
+            keeper, _ = yield from branches.opened(token)
             stopped = self._walked(token, keeper.view)
         place = place_of(token, now_ms)
         stop = stopped.stop
         if stop is None:
-            yield from scopes.escape(place, stopped.walk.state)
+            yield from branches.escape(place, stopped.walk.state)
             return
         if isinstance(stop, Act):
             stop = self._acted(stopped.walk, stop, outcome, now_ms)
-        elif isinstance(stop, Subscribe):
+        elif isinstance(stop, BeginListening):
             stop = self._subscribed(stopped.walk, stop, outcome)
         yield from self._report(place, stopped.walk)
         yield from self._follow(place, stopped, stop, dice)
@@ -194,7 +195,7 @@ class ServerlessProgram:
                 value = decode(output) if isinstance(output, Raw) else output
                 if isinstance(stop.task, RunTask) and not stop.task.awaited:
                     value = walk.state.frames[-1].given
-                kind: Kind = "taken" if isinstance(stop.task, Consume) else "complete"
+                kind: Kind = "taken" if isinstance(stop.task, ConsumeTask) else "complete"
                 return walk.go(Action(kind, value))
             case Failed(error):
                 return walk.go(Action("raise", fault_of(error, stop.task.at).value()))
@@ -203,12 +204,12 @@ class ServerlessProgram:
             case _:
                 raise TypeError(f"an activity came to {type(outcome).__name__}")
 
-    def _subscribed(self, walk: Walk, stop: Subscribe, outcome: Outcome) -> Stop:
+    def _subscribed(self, walk: Walk, stop: BeginListening, outcome: Outcome) -> Stop:
         if not isinstance(outcome, Failed):
             return stop.then
         return walk.go(Action("raise", fault_of(outcome.error, "").value()))
 
-    def _report(self, place: Place, walk: Walk) -> Judgement[None]:
+    def _report(self, place: Position, walk: Walk) -> Judgement[None]:
         for at, visit in walk.visits.items():
             failed = visit.fault is not None
             yield Report(
@@ -222,21 +223,23 @@ class ServerlessProgram:
                 metadata={"correlation_keys": visit.keys} if visit.keys else None,
             )
 
-    def _follow(self, place: Place, stopped: _Stopped, stop: Stop, dice: float) -> Judgement[None]:
+    def _follow(
+        self, place: Position, stopped: _Stopped, stop: Stop, dice: float
+    ) -> Judgement[None]:
         state, keeper, token = stopped.walk.state, stopped.keeper, place.token
         match stop:
             case Go(action, limit_ms):
                 state.action = action
                 if limit_ms is not None:
-                    timer = scopes.limit_timer(place, "", token.current_node, limit_ms)
+                    timer = branches.limit_timer(place, "", token.current_node, limit_ms)
                     yield SetTimer(timer, token.started_at + limit_ms)
-                yield from scopes.go_on(keeper, state, place, token.current_node, "next")
+                yield from branches.go_on(keeper, state, place, token.current_node, "next")
             case Sleep():
                 yield from self._sleep(place, stopped, stop, dice)
             case Spread() | Limit() | Attempt():
                 if stop.task.at not in stopped.walk.visits:
-                    yield from scopes.tell(place, stop)
-                yield from scopes.open_scope(self.workflow, place, keeper, state, stop)
+                    yield from branches.tell(place, stop)
+                yield from branches.open_scope(self.workflow, place, keeper, state, stop)
             case Done():
                 yield from self._done(place, stopped, stop)
             case Escape(action):
@@ -245,38 +248,40 @@ class ServerlessProgram:
                 yield from self._halt(place, fault, state.context)
             case Hear(task):
                 told = task.at in stopped.walk.visits  # that is then the last word
-                yield from events.hear(place, keeper, state, task, told=told)
-            case Await(at, address):
-                yield from events.wait(place, keeper, state, at, address)
-            case Act() | Subscribe():
+                yield from subscriptions.hear(place, keeper, state, task, told=told)
+            case AwaitRun(at, address):
+                yield from subscriptions.wait(place, keeper, state, at, address)
+            case Act() | BeginListening():
                 raise TypeError("a walk that has acted stops before the next activity")
             case _:
                 assert_never(stop)
 
-    def _done(self, place: Place, stopped: _Stopped, stop: Done) -> Judgement[None]:
+    def _done(self, place: Position, stopped: _Stopped, stop: Done) -> Judgement[None]:
         state = stopped.walk.state
         if not place.lineage:
             yield from self._complete(place, stop.output, state.context)
             return
         fork = self.workflow.tasks.get(place.lineage[-1].split_node_id)
-        if isinstance(fork, Fork) and fork.compete:
+        if isinstance(fork, ForkTask) and fork.compete:
             yield from self._escape(place, stopped, Action("complete", stop.output))
         else:
-            left = scopes.left_behind(state, stop.output, stop.then)
+            left = branches.left_behind(state, stop.output, stop.then)
             yield from flow.leave(self, place, left)
 
-    def _escape(self, place: Place, stopped: _Stopped, action: Action) -> Judgement[None]:
+    def _escape(self, place: Position, stopped: _Stopped, action: Action) -> Judgement[None]:
         """Leave the scope by a message of its own: handled twice, it does the same again."""
         state = stopped.walk.state
         state.frames, state.action, state.escaping = [], action, True
-        yield from scopes.go_on(stopped.keeper, state, place, place.token.current_node, "escape")
+        yield from branches.go_on(stopped.keeper, state, place, place.token.current_node, "escape")
 
-    def _sleep(self, place: Place, stopped: _Stopped, stop: Sleep, dice: float) -> Judgement[None]:
+    def _sleep(
+        self, place: Position, stopped: _Stopped, stop: Sleep, dice: float
+    ) -> Judgement[None]:
         state, token = stopped.walk.state, place.token
         state.action = stop.action
         due_ms = stopped.walk.run.now_ms + stop.delay_ms + round(stop.jitter_ms * dice)
-        context = yield from scopes.stored(stopped.keeper, state)
-        child = scopes.child(
+        context = yield from branches.stored(stopped.keeper, state)
+        child = branches.child(
             msgspec.structs.replace(place, context=context),
             stop.at,
             "retry" if stop.fault else "woke",
@@ -296,23 +301,23 @@ class ServerlessProgram:
         else:
             yield Publish(child)
 
-    def _complete(self, place: Place, output: Any, exported: Any) -> Judgement[None]:
+    def _complete(self, place: Position, output: Any, exported: Any) -> Judgement[None]:
         context = Context()
         for name, value in ((OUTPUT, output), ("context", exported)):
             if name == OUTPUT or value is not None:
                 context, payload = context.add(f"${name}", encode(value))
                 if payload is not None:
-                    yield Store(payload)
+                    yield StorePayload(payload)
         place = msgspec.structs.replace(place, context=context)
         yield from flow.leave(self, place, flow.leaf(OUTPUT, 0, place))
 
-    def _halt(self, place: Place, fault: Fault, exported: Any) -> Judgement[None]:
+    def _halt(self, place: Position, fault: Fault, exported: Any) -> Judgement[None]:
         """End the run with an error; what it exported is kept, its inner state is nobody's."""
         context = Context()
         if exported is not None:
             context, payload = context.add("$context", encode(exported))
             if payload is not None:
-                yield Store(payload)
+                yield StorePayload(payload)
         place = msgspec.structs.replace(place, context=context)
         yield from flow.halt(self, place, fault.instance, to_error(fault), "halted")
 
@@ -321,10 +326,10 @@ class ServerlessProgram:
     def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
         """Yield what follows from a time limit that is over: of a scope, or of the whole run."""
         if token.signal == "awaited":
-            yield from events.woken(token, now_ms)
+            yield from subscriptions.woken(token, now_ms)
             return
         if token.from_edge:
-            yield from scopes.overdue(token, now_ms)
+            yield from branches.overdue(token, now_ms)
             return
         fault = timed_out("/", token.span[0])
         yield from flow.halt(self, place_of(token, now_ms), "", to_error(fault), "failed")
@@ -343,14 +348,14 @@ class ServerlessProgram:
         """Return the value of a scope that was aborted, which only a foreign message can do."""
         return error
 
-    def filled(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+    def filled(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield nothing: a scope that is complete is told by what follows it."""
         yield from ()
 
-    def joined(self, origin: Token, values: list[bytes], place: Place) -> Judgement[None]:
+    def joined(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
         """Yield what follows a scope whose paths are all complete."""
-        yield from scopes.join(origin, values, place)
+        yield from branches.join(origin, values, place)
 
-    def overspent(self, origin: Token, slot: Slot, place: Place) -> Judgement[None]:
+    def overspent(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield nothing: scopes have no budget of failures."""
         yield from ()

@@ -12,27 +12,27 @@
 -- node_run     what each visit of a node came to: written once, never changed; seq is the order.
 --              JSON is kept as the bytes that came: text cannot hold NUL, jsonb changes numbers.
 -- payload      values too large to carry, by content, once for each execution
--- event        what happened in a run, numbered from 1 without gaps (ports/events.py has the rules);
+-- event        what happened in a run, numbered from 1 without gaps (kernel/run_events.py has the rules);
 --              place is its place among the events of all runs, in the order they were committed
 -- node_log     the lines that nodes wrote, a row for each visit that wrote any
 -- workflow     a workflow by name, as it is now; revision grows with every change
 -- workflow_version  its versions, each a definition by content; never changed
 -- start_key    which run an idempotency key stands for, and a fingerprint of what was asked
--- run_control  what was decided about a run (ports/controls.py); none: nothing was
+-- run_control  what was decided about a run (ports/storage/run_decisions.py); none: nothing was
 -- flow_rule    how runs of a workflow may start; flow_run: each that must ask, in order; parked while
---              there is no execution of it (ports/flow.py)
+--              there is no execution of it (ports/storage/start_rules.py)
 -- run_trigger  what starts runs: settings as JSON, secrets newest first with spaces between, topic
 --              is the path of a webhook or the one type of events; next_due_ms moves on by itself
--- firing       each time one fired, by a key that fires once (ports/triggers.py has the rules)
+-- firing       each time one fired, by a key that fires once (ports/storage/triggers.py has the rules)
 -- gathering    what is open of a trigger that waits for several events, at a revision that every
 --              event moves on; gathered_event: those events, by place; content is NULL once they have
---              started a run (ports/gatherings.py)
+--              started a run (ports/storage/event_sets.py)
 -- outlet       up to which place of the events of all runs somebody outside has been told, and who
---              tells until when (ports/outlets.py)
+--              tells until when (ports/storage/publish_positions.py)
 -- account      a person who may log in; password is a slow hash
 -- api_token    what a program shows; hash is SHA-256 of it. workflows: a JSON array, NULL for all
 -- login        a browser in which a person has logged in; hash is SHA-256 of its cookie
--- credential   a sealed credential: adapters/access/credentials.py says how
+-- credential   a sealed credential: adapters/sql/credentials.py says how
 -- audit        one row for each change; never changed
 -- listener     which run listens to which events, at which of its addresses; "" as the type is any
 --

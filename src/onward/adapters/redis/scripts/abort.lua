@@ -1,4 +1,4 @@
--- abort: close an item's scope with an error. (kernel/scopes.py, `abort`)
+-- abort: close an item's scope with an error. (kernel/coordination.py, `abort`)
 --
 -- KEYS  [1] run:done  [2] scope:closed  [3] scope:fate  [4] split:slot  [5] split:head  [6] run:groups
 -- ARGV  [1] by  [2] unit  [3] error  [4] item index  [5] scope's group name

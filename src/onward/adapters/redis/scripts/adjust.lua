@@ -1,4 +1,4 @@
--- adjust: change the window and the budget of a barrier. (kernel/barriers.py, `adjust`)
+-- adjust: change the window and the budget of a barrier. (kernel/coordination.py, `adjust`)
 --
 -- KEYS  [1] run:done  [2] split:head
 -- ARGV  [1] window  [2] budget or ""

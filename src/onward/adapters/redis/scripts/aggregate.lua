@@ -1,4 +1,4 @@
--- aggregate: fill one slot of a split barrier. (kernel/barriers.py, `fill`)
+-- aggregate: fill one slot of a split barrier. (kernel/coordination.py, `fill`)
 --
 -- KEYS  [1] run:done  [2] split:head  [3] split:slot  [4] split:results  [5] split:origin
 --       [6] run:groups  [7] item:split  then every other key of the item's scope, which ends here;

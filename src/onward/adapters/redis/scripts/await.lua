@@ -1,4 +1,4 @@
--- await: wait for a signal, or take one that was kept. (kernel/signals.py, `await_signal`)
+-- await: wait for a signal, or take one that was kept. (kernel/coordination.py, `await_signal`)
 --
 -- KEYS  [1] run:done  [2] run:signal  [3] run:waiter  [4] run:heard  [5] scope:taken  [6] run:groups
 --       [7] run:closed  then for each frame: split:head  split:slot  item:closed

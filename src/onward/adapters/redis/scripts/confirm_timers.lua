@@ -1,4 +1,4 @@
--- confirm_timers: the tokens of timers are published: the timers are gone. (ports/timers.py)
+-- confirm_timers: the tokens of timers are published: the timers are gone. (ports/cluster/timers.py)
 --
 -- KEYS  [1] scheduler:timers  [2] scheduler:payloads  [3] scheduler:processing  [4] scheduler:leases
 --       then for each timer: run:timers of its run

@@ -1,4 +1,4 @@
--- deliver: give a signal to the first who waits for it, or keep it. (kernel/signals.py, `deliver`)
+-- deliver: give a signal to the first who waits for it, or keep it. (kernel/coordination.py, `deliver`)
 --
 -- KEYS  [1] run:done  [2] run:signal  [3] run:waiter  [4] run:heard  [5] run:groups  [6] run:closed
 --       and the keys of the items that those who wait are in (same hash tag, so the same slot)

@@ -1,5 +1,5 @@
 -- discard_merge: drop what arrived at a merge; its tombstone and the units' names stay.
--- (kernel/merges.py, `discard_merge`)
+-- (kernel/coordination.py, `discard_merge`)
 --
 -- KEYS  [1] run:done  [2] scope:merge  [3] scope:arrival
 -- ARGV  [1] node  [2...] edges into it

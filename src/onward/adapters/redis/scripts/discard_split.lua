@@ -1,4 +1,4 @@
--- discard_split: keep only the tombstone of a barrier. (kernel/barriers.py, `discard_split`)
+-- discard_split: keep only the tombstone of a barrier. (kernel/coordination.py, `discard_split`)
 --
 -- KEYS  [1] run:done  [2] split:head  [3] split:slot  [4] split:results  [5] split:origin
 -- returns  1

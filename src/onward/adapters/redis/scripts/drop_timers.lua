@@ -1,4 +1,4 @@
--- drop_timers: timers are cancelled: they are gone. (ports/timers.py)
+-- drop_timers: timers are cancelled: they are gone. (ports/cluster/timers.py)
 --
 -- KEYS  [1] scheduler:timers  [2] scheduler:payloads  [3] scheduler:processing  [4] scheduler:leases
 --       then for each timer: run:timers of its run

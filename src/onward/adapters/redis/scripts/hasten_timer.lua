@@ -1,4 +1,4 @@
--- hasten_timer: let a timer be due now, and wake the schedulers. (ports/timers.py, `hasten`)
+-- hasten_timer: let a timer be due now, and wake the schedulers. (ports/cluster/timers.py, `hasten`)
 --
 -- KEYS  [1] scheduler:timers
 -- ARGV  [1] timer  [2] now, epoch ms  [3] channel to wake schedulers on

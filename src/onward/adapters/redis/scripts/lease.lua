@@ -1,4 +1,4 @@
--- lease: keep the message of a long node as a timer that its owner moves on. (ports/holding.py)
+-- lease: keep the message of a long node as a timer that its owner moves on. (ports/cluster/workers.py)
 --
 -- KEYS  [1] scheduler:timers  [2] scheduler:payloads  [3] scheduler:processing  [4] scheduler:leases
 --       [5] run:timers

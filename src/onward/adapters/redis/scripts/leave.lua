@@ -1,4 +1,4 @@
--- leave: a unit leaves its scope; the last one closes it. (kernel/scopes.py, `leave`)
+-- leave: a unit leaves its scope; the last one closes it. (kernel/coordination.py, `leave`)
 --
 -- KEYS  [1] run:done  [2] scope:closed  [3] scope:left  [4] scope:fate  [5] scope:live  [6] run:groups
 --       and for an item's scope  [7] split:slot  [8] split:head

@@ -1,4 +1,4 @@
--- mark: a probe has come through the queue. (ports/pulse.py, `mark`)
+-- mark: a probe has come through the queue. (ports/cluster/liveness.py, `mark`)
 --
 -- KEYS  [1] run:done
 -- ARGV  [1] probe

@@ -1,5 +1,5 @@
 -- merge_wait_for_all: a token arrives at a merge, dead edges complete one, or its time is up.
--- (kernel/merges.py, `arrive`, `try_open` and `expire_merge`; `any` and `n` are quotas)
+-- (kernel/coordination.py, `arrive`, `try_open` and `expire_merge`; `any` and `n` are quotas)
 --
 -- KEYS  [1] run:done  [2] scope:arrival  [3] scope:merge  [4] scope:dead  [5] scope:live  [6] run:groups
 -- ARGV  [1] arrive | try | expire  [2] node  [3] by  [4] quota or ""  [5] edge  [6] unit  [7] payload

@@ -1,4 +1,4 @@
--- overdue: close a split barrier that took too long. (kernel/barriers.py, `overdue`)
+-- overdue: close a split barrier that took too long. (kernel/coordination.py, `overdue`)
 --
 -- KEYS  [1] run:done  [2] split:head  [3] split:origin
 -- ARGV  [1] by

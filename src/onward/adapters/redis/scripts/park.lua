@@ -1,4 +1,4 @@
--- park: keep the message of a paused run until it goes on. (ports/timers.py, `park`)
+-- park: keep the message of a paused run until it goes on. (ports/cluster/timers.py, `park`)
 --
 -- KEYS  [1] scheduler:timers  [2] scheduler:payloads  [3] scheduler:processing  [4] run:timers
 --       [5] run:done

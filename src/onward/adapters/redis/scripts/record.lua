@@ -1,4 +1,4 @@
--- record: fix the outcome of a step before its effects. (kernel/scopes.py, `record`)
+-- record: fix the outcome of a step before its effects. (kernel/coordination.py, `record`)
 --
 -- KEYS  [1] run:done  [2] scope:record  [3] scope:fate  [4] scope:live  [5] run:groups
 -- ARGV  [1] token  [2] tag  [3] siblings  [4] outcome  [5] scope's group name

@@ -1,4 +1,4 @@
--- resolve: which signal has a unit taken? One that has none gives up. (kernel/signals.py, `resolve`)
+-- resolve: which signal has a unit taken? One that has none gives up. (kernel/coordination.py, `resolve`)
 --
 -- KEYS  [1] run:done  [2] run:signal  [3] run:waiter  [4] run:heard  [5] scope:taken  [6] run:groups
 -- ARGV  [1] by  [2] address  [3] unit  [4] scope's group name

@@ -1,4 +1,4 @@
--- scatter: declare the barrier of one run of a split. (kernel/barriers.py, `scatter`)
+-- scatter: declare the barrier of one run of a split. (kernel/coordination.py, `scatter`)
 --
 -- KEYS  [1] run:done  [2] split:head  [3] split:origin  [4] scope:split  [5] run:groups
 --       [6] run:closed  then for each frame: split:head  split:slot  item:closed

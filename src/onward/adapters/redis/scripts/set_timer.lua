@@ -1,4 +1,4 @@
--- set_timer: set a timer; the first setting stands. (ports/timers.py, `set`)
+-- set_timer: set a timer; the first setting stands. (ports/cluster/timers.py, `set`)
 --
 -- KEYS  [1] scheduler:timers  [2] scheduler:payloads  [3] scheduler:processing  [4] run:timers
 --       [5] run:done

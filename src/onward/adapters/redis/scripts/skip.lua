@@ -1,4 +1,4 @@
--- skip: mark edges dead, then read back every dead edge of the scope. (kernel/merges.py, `skip`)
+-- skip: mark edges dead, then read back every dead edge of the scope. (kernel/coordination.py, `skip`)
 --
 -- KEYS  [1] run:done  [2] scope:dead  [3] run:groups
 -- ARGV  [1] scope's group name  [2...] edges

@@ -1,4 +1,4 @@
--- trouble: note that a message could not be handled and will come again. (ports/holding.py)
+-- trouble: note that a message could not be handled and will come again. (ports/cluster/workers.py)
 --
 -- KEYS  [1] run:done  [2] run:holders
 -- ARGV  [1] token  [2] why and when, as JSON

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from onward.languages.graph.check_names import check_names
+from onward.languages.document.problems import Findings
+from onward.languages.graph.check.names import check_names
+from onward.languages.graph.draw.coordinates import place
 from onward.languages.graph.draw.labels import edge_labels, look_of
 from onward.languages.graph.draw.layers import Layers, Region, arrange
-from onward.languages.graph.draw.placing import place
 from onward.languages.graph.draw.style import ACCENTS, CSS, ICONS
-from onward.languages.graph.findings import Findings
 from onward.languages.graph.model import Document, EdgeDocument, NodeDocument
 from onward.languages.graph.structure import analyse
 

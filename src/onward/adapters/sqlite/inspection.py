@@ -1,0 +1,115 @@
+"""Looking at a run in the journal of the embedded engine: read only, also while an engine writes.
+
+What a run holds is read in one transaction, so here a look is one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from onward.adapters.sqlite.history import SqliteHistory
+from onward.errors import MessageError
+from onward.kernel.coordination import UNIT_SEPARATOR, Head
+from onward.kernel.flow import read_origin
+from onward.kernel.messages import Token, decode_token, read_token
+from onward.ports.cluster.inspection import (
+    Arrival,
+    Barrier,
+    Inspector,
+    ScopeState,
+    Snapshot,
+    TimerState,
+)
+
+_Group = dict[str, dict[str, Any]]
+
+_unpack = msgspec.msgpack.Decoder().decode
+
+# What users made may be large and is not needed here: only that it is there.
+_CELLS = """
+SELECT grp, kind, field, CASE WHEN kind IN ('value', 'left', 'record') THEN NULL ELSE value END
+FROM cell WHERE execution_id = ?
+"""
+_QUEUED = "SELECT body FROM message WHERE execution_id = ? ORDER BY seq"
+_ALARMS = "SELECT due_ms, body FROM timer WHERE execution_id = ? ORDER BY due_ms, timer_id"
+
+
+class SqliteInspector(SqliteHistory):
+    """Looks at runs in one file, as `SqliteHistory` does at what came of them."""
+
+    async def look(self, execution_id: str) -> Snapshot:
+        """Return what the journal holds about a run that goes on."""
+        query = self._reader.execute
+        query("BEGIN")
+        try:
+            cells = query(_CELLS, (execution_id,)).fetchall()
+            queued = query(_QUEUED, (execution_id,)).fetchall()
+            alarms = query(_ALARMS, (execution_id,)).fetchall()
+        finally:
+            query("COMMIT")
+        groups: dict[str, _Group] = {}
+        for group, kind, field, value in cells:
+            cell = None if value is None else _unpack(value)
+            groups.setdefault(group, {}).setdefault(kind, {})[field] = cell
+        tokens = tuple(_tokens(queued))
+        splits = [(name, one) for name, one in groups.items() if "origin" in one]
+        return Snapshot(
+            over="done" in groups.get("", {}),
+            scopes=tuple(_scope(name, one) for name, one in groups.items() if "head" not in one),
+            barriers=tuple(_barrier(name, one) for name, one in splits),
+            alarms=tuple(
+                TimerState(due_ms=due_ms, leased=False, token=read_token(body))
+                for due_ms, body in alarms
+            ),
+            queued=tokens,
+            paused=bool(groups.get("", {}).get("paused", {}).get("")),
+            unreadable=len(queued) - len(tokens),
+        )
+
+
+def _tokens(rows: list[tuple[bytes]]) -> Iterator[Token]:
+    """Yield the tokens among the messages; one that is spoilt is the engine's to put aside."""
+    for (body,) in rows:
+        with suppress(MessageError):
+            yield decode_token(bytes(body))
+
+
+def _barrier(split: str, kinds: _Group) -> Barrier:
+    head = Head(*kinds["head"][""])
+    return Barrier(
+        split=split,
+        origin=read_origin(kinds["origin"][""]),
+        total=head.total,
+        window=head.window,
+        budget=head.budget,
+        sent=head.next,
+        failed=head.failed,
+        verdict=head.verdict,
+        slots=frozenset(map(int, kinds.get("slot", ()))),
+    )
+
+
+def _scope(name: str, kinds: _Group) -> ScopeState:
+    return ScopeState(
+        name=name,
+        live=kinds.get("live", {}).get("", 1),
+        claimed=frozenset(kinds.get("owner", ())),
+        fates={step: (tag, many) for step, (tag, many) in kinds.get("fate", {}).items()},
+        left=frozenset(kinds.get("left", ())),
+        recorded=frozenset(kinds.get("record", ())),
+        closed="closed" in kinds,
+        dead=frozenset(kinds.get("dead", ())),
+        merged=frozenset(kinds.get("merge", ())),
+        arrivals=tuple(
+            Arrival(node, edge, unit)
+            for field, (unit, _) in sorted(kinds.get("arrival", {}).items())
+            for node, _, edge in [field.partition(UNIT_SEPARATOR)]
+        ),
+    )
+
+
+_conforms: type[Inspector] = SqliteInspector

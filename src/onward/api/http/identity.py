@@ -1,0 +1,128 @@
+"""Who asks: by a token, by the cookie of a browser, or because it is this machine."""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.datastructures import Headers
+
+from onward.api.http.problems import RequestRefusedError
+from onward.errors import InputError
+from onward.ports.security.accounts import Principal
+from onward.runtime.security.accounts import Authenticator, hash_of
+
+# -- Whom an address lets in, and on which conditions.
+
+
+BODY_LIMIT = 10 * 1024 * 1024
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+SHORTEST_TOKEN = 16
+AUDIT_KEPT_MS = 365 * 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask: this machine alone, unless everybody must say who they are."""
+
+    token_hash: str = ""
+    """SHA-256 of the operator's token, in hex; "" when there is none."""
+    required: bool = False
+    """Whether everybody must say who they are; else whoever is on this machine is an admin."""
+    secure: bool = False
+    """Whether browsers come by HTTPS: cookies then travel no other way."""
+    body_limit: int = BODY_LIMIT
+    audit_kept_ms: int = AUDIT_KEPT_MS
+
+    @classmethod
+    def of(cls, host: str, token: str | None, audit_kept_ms: int = AUDIT_KEPT_MS) -> Access:
+        """Return the access rules of an address; InputError when the token will not do."""
+        if token is not None and len(token) < SHORTEST_TOKEN:
+            raise InputError(f"the token is too short: give at least {SHORTEST_TOKEN} characters")
+        outside = host not in LOOPBACK
+        return cls(
+            hash_of(token) if token else "",
+            required=outside or token is not None,
+            secure=outside,
+            audit_kept_ms=audit_kept_ms,
+        )
+
+    @property
+    def cookie(self) -> str:
+        """Return the name of the login's cookie; browsers hold `__Host-` to its promises."""
+        return "__Host-onward" if self.secure else "onward"
+
+    def check(self, host: str, anyone: bool) -> None:
+        """Raise InputError for an address that others reach and nobody could enter."""
+        if self.required and not self.token_hash and not anyone:
+            raise InputError(
+                f"{host} can be reached from other machines, so somebody must be able to log in:"
+                " set ONWARD_TOKEN, or run `onward users add` or `onward tokens create` first, or"
+                " listen on 127.0.0.1"
+            )
+
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+CSRF_HEADER = "x-csrf-token"
+
+_LOCAL = Principal(kind="local", name="local", role="admin")
+_OPERATOR = Principal(kind="operator", name="operator", role="admin")
+
+
+class Recogniser:
+    """Finds out who asks."""
+
+    def __init__(self, access: Access, doorkeeper: Authenticator) -> None:
+        self._access = access
+        self._doorkeeper = doorkeeper
+
+    async def who(self, method: str, headers: Headers) -> Principal | RequestRefusedError:
+        """Return who asks, or why nobody is recognised, which matters where one must be."""
+        given = headers.get("authorization")
+        if given is not None:
+            return await self._by_header(given)
+        secret = cookie_of(headers, self._access)
+        found = await self._doorkeeper.by_login(secret) if secret else None
+        if found is not None:
+            if method not in SAFE and not _same(headers.get(CSRF_HEADER, ""), found.csrf):
+                return RequestRefusedError(
+                    403,
+                    "CSRF",
+                    "send X-CSRF-Token with every change: log_in and GET /me tell it",
+                )
+            return found
+        return _unknown() if self._access.required else _LOCAL
+
+    async def _by_header(self, given: str) -> Principal | RequestRefusedError:
+        kind, _, token = given.partition(" ")
+        token = token.strip()
+        if kind.lower() == "bearer":
+            if self._access.token_hash and _same(hash_of(token), self._access.token_hash):
+                return _OPERATOR
+            found = await self._doorkeeper.by_token(token)
+            if found is not None:
+                return found
+        return _unknown()
+
+
+def cookie_of(headers: Headers, access: Access) -> str:
+    """Return the secret of the login that a browser sent; "" for none."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(access.cookie)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
+
+
+def _unknown() -> RequestRefusedError:
+    return RequestRefusedError(
+        401,
+        "UNAUTHORIZED",
+        "send a token (Authorization: Bearer TOKEN) that is neither over nor revoked, or log in",
+        headers={"www-authenticate": 'Bearer realm="onward"'},
+    )

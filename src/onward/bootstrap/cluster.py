@@ -1,0 +1,369 @@
+"""Wiring the distributed engine: RabbitMQ carries, Redis coordinates, PostgreSQL remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from onward import __version__
+from onward.adapters.host.clock import HostChance, HostClock
+from onward.adapters.host.commands import HostCommands
+from onward.adapters.host.http import HostHttp
+from onward.adapters.host.keys import KeyRing
+from onward.adapters.host.log import HostLog
+from onward.adapters.host.mail import HostMail
+from onward.adapters.host.sealer import HostSealer
+from onward.adapters.host.secrets import open_secrets
+from onward.adapters.host.signer import HostSigner
+from onward.adapters.postgres.connection import PostgresDatabase
+from onward.adapters.postgres.run_decisions import PostgresRunDecisions
+from onward.adapters.postgres.store import PostgresStore, open_store
+from onward.adapters.postgres.triggers import PostgresTriggers
+from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.quarantine_queue import open_shelf
+from onward.adapters.rabbitmq.topology import QueueType, Topology
+from onward.adapters.redis.connection import open_redis
+from onward.adapters.redis.coordinator import RedisCoordinator
+from onward.adapters.redis.holders import RedisHolders
+from onward.adapters.redis.inspection import RedisInspector
+from onward.adapters.redis.leases import RedisLeases
+from onward.adapters.redis.liveness import RedisRunLiveness
+from onward.adapters.redis.run_endings import RedisRunEndings
+from onward.adapters.redis.timers import RedisTimers
+from onward.adapters.redis.workers import RedisWorkerRegistry
+from onward.adapters.sql.credentials import TableCredentials
+from onward.adapters.sql.event_sets import TableEventSets
+from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.signals import TableSignals
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.cluster_runs import ClusterRunHost
+from onward.bootstrap.explain_facts import explain_on_cluster
+from onward.bootstrap.languages import compile_source, read_definition
+from onward.errors import StorageError
+from onward.kernel.context import Payload
+from onward.kernel.messages import Token, encode_message
+from onward.kernel.program import Program
+from onward.kernel.records import Definition
+from onward.ports.cluster.workers import WorkerInfo
+from onward.ports.nodes.commands import CommandKind
+from onward.ports.nodes.node import Catalogue
+from onward.ports.telemetry import SLOTS
+from onward.runtime.activity.node_links import NodeLinks
+from onward.runtime.activity.node_logs import NodeLogBuffer
+from onward.runtime.activity.runner import ActivityRunner
+from onward.runtime.cluster.master import Master, Starter
+from onward.runtime.cluster.message_hold import EARLY_ACK_S, LEASE_S
+from onward.runtime.cluster.payload_cache import PayloadCache
+from onward.runtime.cluster.quarantine import QuarantineReview
+from onward.runtime.cluster.reconciler import Patience, Reconciler
+from onward.runtime.cluster.repair import Repairer
+from onward.runtime.cluster.scheduler import Scheduler
+from onward.runtime.cluster.services import Services
+from onward.runtime.cluster.starter import RunAdmission
+from onward.runtime.cluster.worker import QUEUES, Worker
+from onward.runtime.control.retention import Retention
+from onward.runtime.explain.explain import RunExplanation
+from onward.runtime.instrumentation import UNWATCHED, Instrumentation
+from onward.runtime.queues import EXECUTION, QUARANTINE, level_of
+from onward.runtime.signals.child_runs import ChildRuns
+from onward.runtime.token.programs import Programs
+from onward.runtime.triggers.event_hub import HttpSink, LocalEventHub
+from onward.runtime.triggers.events import EventTriggers
+
+HEALTH_TIMEOUT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Where the services are, and how this process uses them."""
+
+    rabbitmq_url: str
+    redis_url: str
+    postgres_url: str
+    queue_type: QueueType = "classic"
+    slots: int = 128
+    queues: tuple[str, ...] = QUEUES
+    """What a worker consumes."""
+    name: str = ""
+    """What a worker is called; its host, its process and a few random characters unless given."""
+    early_ack_s: float = EARLY_ACK_S
+    """A node that runs longer is held by a lease instead of by its message."""
+    lease_s: float = LEASE_S
+    """How long such a node outlives a worker that says no more."""
+    events_sink: str = ""
+    """Where every event that runs emit is posted; "": nowhere."""
+    allowed: tuple[CommandKind, ...] = ()
+    """What kinds of processes tasks may start."""
+    env_file: Path | None = None
+    credential_store: Path | None = None
+    key_file: Path | None = None
+    public_url: str = ""
+    """Where people reach the API; "": nodes can hand out no links."""
+
+    def signer(self) -> HostSigner:
+        """Return what signs links, with a key that every process must have."""
+        return HostSigner(KeyRing(os.environ, self.key_file), makes_key=False)
+
+    def sealer(self) -> HostSealer:
+        """Return what seals secrets, with a key that every master must have."""
+        return HostSealer(KeyRing(os.environ, self.key_file), makes_key=False)
+
+
+class Cluster:
+    """Connections to the three services, and the processes that stand on them."""
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        bus: RabbitBus,
+        redis: Redis,
+        store: PostgresStore,
+        http: HostHttp,
+        catalogue: Catalogue,
+        watch: Instrumentation = UNWATCHED,
+    ) -> None:
+        self.settings = settings
+        self.bus = bus
+        self.redis = redis
+        self.store = store
+        self.http = http
+        self.tables = PostgresDatabase(store.pool, store.place)
+        self._catalogue = catalogue
+        self._log = HostLog()
+        self._watch = watch
+
+    def worker(self) -> Worker:
+        """Return a worker on these services."""
+        me = presence(self.settings)
+        secrets = open_secrets(
+            os.environ,
+            file=self.settings.env_file,
+            store=self.settings.credential_store,
+            key_file=self.settings.key_file,
+            book=TableCredentials(
+                self.tables, KeyRing(os.environ, self.settings.key_file), makes_key=False
+            ),
+        )
+        services = Services(
+            bus=self._watch.bus(self.bus),
+            coordinator=self._watch.coordinator(RedisCoordinator(self.redis, worker=me.name)),
+            timers=RedisTimers(self.redis),
+            leases=RedisLeases(self.redis),
+            holdings=RedisHolders(self.redis),
+            roster=RedisWorkerRegistry(self.redis),
+            pulses=RedisRunLiveness(self.redis),
+            endings=RedisRunEndings(self.redis),
+            admission=self._admission(),
+            payloads=PayloadCache(self.store),
+            programs=Programs(self.store, self._compile, read_definition),
+            activities=ActivityRunner(
+                self.http,
+                HostMail(),
+                self._log,
+                secrets,
+                lines=NodeLogBuffer(HostClock().now_ms),
+                nursery=self.family(),
+                hub=self.hub(),
+                commands=HostCommands(self.settings.allowed),
+                linker=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
+            ),
+            clock=HostClock(),
+            chance=HostChance(),
+            log=self._log,
+            watch=self._watch,
+        )
+        self._watch.meter.set(SLOTS, self.settings.slots)
+        return Worker(
+            services,
+            me,
+            queues=self.settings.queues,
+            early_ack_s=self.settings.early_ack_s,
+            lease_s=self.settings.lease_s,
+        )
+
+    def scheduler(self) -> Scheduler:
+        """Return a scheduler on these services."""
+        bus = self._watch.bus(self.bus)
+        return Scheduler(RedisTimers(self.redis), bus, HostClock(), self._watch.meter)
+
+    def master(self) -> Master:
+        """Return a master on these services."""
+        return Master(
+            self._watch.bus(self.bus),
+            self.store,
+            self._log,
+            self._watch.meter,
+            ended=self.family().ended,
+        )
+
+    def family(self) -> ChildRuns:
+        """Return what looks after runs that start runs on these services."""
+        return ChildRuns(ClusterRunHost(self, self._catalogue))
+
+    def hub(self) -> LocalEventHub:
+        """Return what takes the events that runs emit on these services."""
+        sink = self.settings.events_sink
+        triggers = PostgresTriggers(self.store.pool, self.store.place)
+        return LocalEventHub(
+            TableListeners(self.tables),
+            TableSignals(self.tables),
+            self._send,
+            HostClock(),
+            HttpSink(self.http, sink) if sink else None,
+            EventTriggers(triggers, TableEventSets(self.tables), HostClock()),
+        )
+
+    def hub_of_runs(self) -> LocalEventHub:
+        """Return what hands events from outside to runs on these services."""
+        return LocalEventHub(
+            TableListeners(self.tables), TableSignals(self.tables), self._send, HostClock()
+        )
+
+    async def _send(self, token: Token, payloads: Sequence[Payload]) -> None:
+        for payload in payloads:
+            await self.store.put(token.execution_id, payload)
+        # Looked up now: the run may have been rebuilt since it said that it listens.
+        latest = await self.store.execution(token.execution_id)
+        named = msgspec.structs.replace(
+            token,
+            publish_id=HostChance().publish_id(),
+            generation=token.generation if latest is None else latest.generation,
+        )
+        await self.bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
+
+    def starter(self) -> Starter:
+        """Return what starts runs on these services."""
+        return Starter(
+            self.bus,
+            self.store,
+            self.store,
+            self._admission(),
+            self.repairer(),
+            PostgresRunDecisions(self.store.pool, self.store.place),
+            HostClock(),
+            HostChance(),
+        )
+
+    @asynccontextmanager
+    async def quarantine(self) -> AsyncIterator[QuarantineReview]:
+        """Open the quarantine; what nothing was decided about is back when the context is left."""
+        async with open_shelf(self.settings.rabbitmq_url, QUARANTINE) as shelf:
+            yield QuarantineReview(shelf, self.bus, self.store, RedisInspector(self.redis))
+
+    async def explain(self, execution_id: str) -> RunExplanation | None:
+        """Return what a run waits for, or how it ended; None for a run that nobody knows."""
+        async with self.quarantine() as desk:
+            return await explain_on_cluster(
+                execution_id, self.store, RedisInspector(self.redis), desk, self._catalogue
+            )
+
+    def reconciler(self, patience: Patience | None = None) -> Reconciler:
+        """Return what looks after silent runs on these services."""
+        return Reconciler(
+            self.store,
+            RedisRunLiveness(self.redis),
+            RedisWorkerRegistry(self.redis),
+            self.bus,
+            self.repairer(),
+            self.bus.depth,
+            HostClock(),
+            self._log,
+            patience,
+        )
+
+    def retention(self, keep_ms: int) -> Retention:
+        """Return what drops runs that ended longer ago than this."""
+        return Retention(self.store, HostClock(), self._log, keep_ms)
+
+    def repairer(self) -> Repairer:
+        """Return what rebuilds runs on these services."""
+        return Repairer(
+            self.store,
+            self.store,
+            PostgresRunDecisions(self.store.pool, self.store.place),
+            TableSignals(self.tables),
+            Programs(self.store, self._compile, read_definition),
+            RedisCoordinator(self.redis),
+            RedisTimers(self.redis),
+            self.bus,
+            HostClock(),
+            HostChance(),
+        )
+
+    def _admission(self) -> RunAdmission:
+        return RunAdmission(self.store, RedisCoordinator(self.redis), HostClock())
+
+    async def health(self) -> dict[str, str | None]:
+        """Return why each service cannot be used now; None for one that can."""
+        redis: Any = self.redis.ping()
+        return {
+            "rabbitmq": self.bus.unusable,
+            "redis": await _trouble(redis),
+            "postgres": await _trouble(self.store.definition("")),
+        }
+
+    def reconnects(self) -> dict[str, int]:
+        """Return how often the connection to each service was found again."""
+        return {"rabbitmq": self.bus.reconnects}
+
+    def _compile(self, definition: Definition) -> Program:
+        return compile_source(definition.source, self._catalogue)
+
+
+async def _trouble(asking: Awaitable[object]) -> str | None:
+    try:
+        async with asyncio.timeout(HEALTH_TIMEOUT_S):
+            await asking
+    except TimeoutError:
+        return f"no answer within {HEALTH_TIMEOUT_S:g} s"
+    except (StorageError, RedisError, OSError) as problem:
+        return str(problem) or type(problem).__name__
+    return None
+
+
+def presence(settings: ClusterSettings) -> WorkerInfo:
+    """Return what a worker with these settings says about itself."""
+    host, pid, now_ms = socket.gethostname(), os.getpid(), HostClock().now_ms()
+    return WorkerInfo(
+        name=settings.name or f"{host}:{pid}:{HostChance().publish_id()[:4]}",
+        host=host,
+        pid=pid,
+        version=__version__,
+        slots=settings.slots,
+        started_ms=now_ms,
+        seen_ms=now_ms,
+    )
+
+
+@asynccontextmanager
+async def open_cluster(
+    settings: ClusterSettings, *, catalogue: Catalogue = builtin, watch: Instrumentation = UNWATCHED
+) -> AsyncIterator[Cluster]:
+    """Connect to the services, and disconnect when the context is left.
+
+    Raises BusError or StorageError, one line with the remedy, for a service that is not there or
+    will not do.
+    """
+    async with AsyncExitStack() as stack:
+        topology = Topology(settings.queue_type)
+        bus = RabbitBus(settings.rabbitmq_url, topology=topology, log=HostLog())
+        await bus.open()
+        stack.push_async_callback(bus.close)
+        await bus.declare()
+        redis = await open_redis(settings.redis_url, HostLog())
+        stack.push_async_callback(redis.aclose)
+        store = await open_store(settings.postgres_url)
+        stack.push_async_callback(store.close)
+        http = HostHttp()
+        stack.push_async_callback(http.aclose)
+        yield Cluster(settings, bus, redis, store, http, catalogue, watch)

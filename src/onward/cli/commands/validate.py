@@ -1,0 +1,78 @@
+"""`onward validate`: every problem of every document, without running anything."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from onward.cli import options
+from onward.cli.options import examples, option
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_FUNCTION = "functions/*/*/function.yaml"
+"""Where a catalog has its functions: tasks, which the documents that call them are checked with."""
+
+
+@click.command(
+    epilog=examples("onward validate order.yaml", "onward validate workflows/ --strict --json")
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@options.as_json
+@option("--strict", is_flag=True, help="Take warnings for errors.")
+def validate(paths: tuple[Path, ...], as_json: bool, strict: bool) -> int:
+    """Check documents; for a directory every .yaml, .yml and .json in it but catalogs' functions.
+
+    Each problem is a line FILE:LINE:COLUMN: SEVERITY: MESSAGE [CODE], with a hint below it. The
+    exit code is 3 when a document cannot run.
+    """
+    from msgspec import to_builtins
+
+    from onward.cli.input.documents import examine
+    from onward.cli.output.run_result import print_json, say
+
+    files = _documents(paths)
+    bad = warned = 0
+    reports = []
+    for file in files:
+        _, problems = examine(file)
+        errors = [one for one in problems if strict or one.severity == "error"]
+        bad += bool(errors)
+        warned += len(problems) - len(errors)
+        reports.append({"file": str(file), "ok": not errors, "problems": to_builtins(problems)})
+        if not as_json:
+            for problem in problems:
+                sys.stdout.write(problem.describe(str(file)) + "\n")
+    if as_json:
+        print_json({"files": reports})
+    say(_summary(len(files), bad, warned))
+    return 3 if bad else 0
+
+
+def _documents(paths: Sequence[Path]) -> list[Path]:
+    found: dict[Path, None] = {}
+    for path in paths:
+        inside = list(_inside(path)) if path.is_dir() else [path]
+        if not inside:
+            raise click.UsageError(f"{path} holds no .yaml, .yml or .json file")
+        found.update(dict.fromkeys(inside))
+    return list(found)
+
+
+def _inside(directory: Path) -> Iterator[Path]:
+    """Yield the documents in a directory, sorted; what is hidden, and catalogs, are left out."""
+    for file in sorted(directory.rglob("*")):
+        hidden = any(part.startswith(".") for part in file.relative_to(directory).parts)
+        other = hidden or file.match(_FUNCTION)
+        if not other and file.suffix.lower() in _SUFFIXES and file.is_file():
+            yield file
+
+
+def _summary(files: int, bad: int, warnings: int) -> str:
+    documents = "1 document" if files == 1 else f"{files} documents"
+    noted = f", {warnings} warning{'s' * (warnings != 1)}" if warnings else ""
+    if bad:
+        return f"{bad} of {documents} cannot run{noted}"
+    return f"{documents} valid{noted}"

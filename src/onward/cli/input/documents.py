@@ -1,0 +1,81 @@
+"""From a file's name to a program: unreadable files and invalid documents end here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.languages import AnyProgram, compile_source
+from onward.bootstrap.languages import examine as examine_text
+from onward.errors import DefinitionError, DocumentProblem, InputError
+from onward.languages.document.problems import find_place
+from onward.languages.graph.model import Document
+from onward.languages.serverless.program import ServerlessProgram
+from onward.ports.nodes.node import Catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class RunnableDocument:
+    """A document that can run, with what its author should know about it."""
+
+    program: AnyProgram
+    warnings: tuple[DocumentProblem, ...]
+
+
+def read_text(file: Path) -> bytes:
+    """Return the bytes of a text file; InputError says why they cannot be had."""
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{file}: there is no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{file}: this is a directory, not a workflow document") from None
+    except OSError as problem:
+        raise InputError(f"{file}: it cannot be read: {problem.strerror}") from None
+    try:
+        binary = "\0" in data.decode()
+    except UnicodeDecodeError:
+        binary = True
+    if binary:
+        raise InputError(f"{file}: this is not text; a workflow document is YAML or JSON in UTF-8")
+    return data
+
+
+def examine(file: Path) -> tuple[Document | None, tuple[DocumentProblem, ...]]:
+    """Return the document in `file`, if its shape is sound, and everything wrong with it."""
+    return examine_text(read_text(file), str(file))
+
+
+def open_source(file: Path, catalogue: Catalogue = builtin) -> RunnableDocument:
+    """Return the program of `file`; DefinitionError lists every problem when it cannot run."""
+    document, problems = examine(file)
+    if document is None or any(one.severity == "error" for one in problems):
+        raise DefinitionError(problems, str(file))
+    program = compile_source(read_text(file), catalogue, file=str(file))
+    return RunnableDocument(program, (*problems, *_scheduled(program)))
+
+
+def _scheduled(program: AnyProgram) -> tuple[DocumentProblem, ...]:
+    """Return what the author of a document with a schedule should know: this is no server."""
+    if not isinstance(program, ServerlessProgram) or program.workflow.schedule is None:
+        return ()
+    line, column = find_place(program.workflow.places, "/schedule") or (None, None)
+    return (
+        DocumentProblem(
+            "SCHEDULE",
+            "it runs once, now: a schedule is kept by a server",
+            "publish it there: onward workflows push FILE",
+            "/schedule",
+            line,
+            column,
+            "warning",
+        ),
+    )
+
+
+def line_of(document: Document, node: str) -> int | None:
+    """Return the line at which a node stands, or None when the document was not read from text."""
+    index = next((i for i, one in enumerate(document.nodes) if one.id == node), None)
+    place = None if index is None else find_place(document.places, f"/nodes/{index}")
+    return place[0] if place else None

@@ -1,0 +1,85 @@
+"""What nodes write to the log, kept with the history of the run: how much of it, and in which form.
+
+At most `MOST` lines and `ROOM` bytes of a visit are kept; a last line says how many are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+MOST = 100
+"""Lines of one visit."""
+ROOM = 16 * 1024
+"""Bytes of the lines of one visit, as JSON."""
+LONGEST = 4_000
+"""Characters of one line."""
+
+
+class LogLineRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One line."""
+
+    at_ms: int
+    level: str
+    message: str
+    fields: dict[str, Any] = {}
+
+
+class VisitLog:
+    """The lines of one visit while it goes on."""
+
+    __slots__ = ("_dropped", "_kept", "_room")
+
+    def __init__(self) -> None:
+        self._kept: list[LogLineRecord] = []
+        self._room = ROOM
+        self._dropped = 0
+
+    def add(self, line: LogLineRecord) -> None:
+        """Keep a line, if there is room for it."""
+        line = _short(line)
+        size = len(_encode(line))
+        if len(self._kept) >= MOST or size > self._room:
+            self._dropped += 1
+            return
+        self._room -= size
+        self._kept.append(line)
+
+    def taken(self) -> tuple[LogLineRecord, ...]:
+        """Return what is to be kept."""
+        if not self._dropped:
+            return tuple(self._kept)
+        last = self._kept[-1].at_ms if self._kept else 0
+        many = f"{self._dropped} more line{'s' * (self._dropped != 1)}"
+        word = LogLineRecord(
+            at_ms=last, level="warning", message=f"{many} of this visit are not kept"
+        )
+        return (*self._kept, word)
+
+
+def write_lines(lines: Iterable[LogLineRecord]) -> bytes:
+    """Return lines as they are stored."""
+    return _encode(tuple(lines))
+
+
+def read_lines(data: bytes) -> list[LogLineRecord]:
+    """Return stored lines."""
+    return _decoder.decode(data)
+
+
+def _short(line: LogLineRecord) -> LogLineRecord:
+    message = line.message
+    if len(message) > LONGEST:
+        message = message[:LONGEST] + "…"
+    try:
+        fields = msgspec.json.decode(_encode(line.fields))
+    except (TypeError, ValueError, RecursionError):  # whatever a node puts there
+        fields = {name: str(value) for name, value in line.fields.items()}
+    text = message.encode("utf-8", "replace").decode()
+    return msgspec.structs.replace(line, message=text, fields=fields)
+
+
+_encode = msgspec.json.Encoder().encode
+_decoder = msgspec.json.Decoder(list[LogLineRecord])

@@ -1,0 +1,49 @@
+"""What follows from what in a graph, and where two differ: for those who run a part again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onward.languages.graph.compiled_graph import CompiledGraph
+from onward.languages.graph.model import Document, NodeDocument
+
+_Seen = tuple[NodeDocument, frozenset[tuple[str, str]]]
+
+
+def followers(wiring: CompiledGraph) -> dict[str, frozenset[str]]:
+    """Return every node with all nodes that may come after it."""
+    ahead: dict[str, set[str]] = {name: set() for name in wiring.nodes}
+    for way in wiring.ways.values():
+        ahead[way.src].add(way.dst)
+    found: dict[str, frozenset[str]] = {}
+    for name in sorted(wiring.nodes, key=lambda name: wiring.nodes[name].order, reverse=True):
+        found[name] = frozenset(ahead[name]).union(*(found[one] for one in ahead[name]))
+    return found
+
+
+def tolerant(wiring: CompiledGraph) -> frozenset[str]:
+    """Return the nodes whose failure the graph goes on with.
+
+    Not aggregators: one that fails on an item's data fails that item, whatever its policy.
+    """
+    return frozenset(
+        name
+        for name, node in wiring.nodes.items()
+        if node.policy.type != "halt" and node.kind != "aggregator"
+    )
+
+
+def changed(before: Document, after: Document) -> frozenset[str]:
+    """Return the nodes that are not the same in two graphs, or are reached in other ways."""
+    then, now = _nodes(before), _nodes(after)
+    return frozenset(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+
+
+def _nodes(graph: Document) -> dict[str, _Seen]:
+    into: dict[str, set[tuple[str, str]]] = {one.id: set() for one in graph.nodes}
+    for edge in graph.edges:
+        into[edge.dst].add((edge.id, edge.src))
+    return {
+        one.id: (replace(one, name="", position=None), frozenset(into[one.id]))
+        for one in graph.nodes
+    }

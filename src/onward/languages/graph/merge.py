@@ -1,0 +1,98 @@
+"""Merges: note an arrival, and what follows when the merge opens or its patience ends."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from onward.kernel.context import read_context
+from onward.kernel.effects import (
+    Arrive,
+    DiscardMerge,
+    ExpireMerge,
+    Judgement,
+    Late,
+    Opened,
+    Pending,
+    Report,
+    SetTimer,
+    ask,
+)
+from onward.kernel.flow import Position, leave, place_of
+from onward.kernel.ids import derive
+from onward.kernel.messages import Token
+from onward.kernel.outcome import NodeError
+from onward.languages.graph.compiled_node import CompiledNode
+from onward.languages.graph.failure import recover
+from onward.languages.graph.routing import Graph, merge_timer, merge_unit, merged, quota, united
+
+
+def arrive(graph: Graph, place: Position, node: CompiledNode) -> Judgement[None]:
+    """A token reaches a merge by the edge it came along."""
+    answer = yield from ask(
+        Arrive(
+            scope=place.scope,
+            node=node.id,
+            edge=place.token.from_edge,
+            unit=place.unit,
+            by=place.by,
+            payload=msgspec.json.encode(place.context),
+            expected=node.into,
+            quota=quota(node),
+        )
+    )
+    match answer:
+        case Opened():
+            yield from merged(graph, place, node, answer)
+        case Late():
+            yield from leave(graph, place, b"")
+        case Pending(arrived):
+            yield from _wait(place, node, arrived)
+        case _:
+            assert_never(answer)
+
+
+def _wait(place: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
+    yield Report(
+        token=place.token,
+        node=node.id,
+        status="waiting",
+        lineage=place.lineage,
+        details={"arrived": arrived, "expected": len(node.into)},
+    )
+    if node.fixed.timeout is None:
+        return
+    timer_id = merge_timer(place, node)
+    timer = msgspec.structs.replace(
+        place.token,
+        signal="timeout",
+        token_id=timer_id,
+        publish_id="",
+        parent=derive(timer_id, "parent"),
+        outcome="timeout",
+        siblings=1,
+    )
+    yield SetTimer(timer, place.now_ms + round(1000 * node.fixed.timeout))
+
+
+def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
+    """A merge's patience is over: it fails with what had arrived in its context."""
+    node = graph.wiring.nodes[token.current_node]
+    place = place_of(token, now_ms)
+    opened = yield from ask(
+        ExpireMerge(scope=place.scope, node=node.id, by=token.token_id, expected=node.into)
+    )
+    if opened is None:
+        return
+    arrived = [read_context(opened.arrivals[edge]) for edge in node.into if edge in opened.arrivals]
+    context = yield from united(arrived)
+    place = msgspec.structs.replace(place, unit=merge_unit(place, node), context=context)
+    error = NodeError(
+        f"{len(opened.arrivals)} of {len(node.into)} branches had arrived "
+        f"after {node.fixed.timeout:g} s",
+        "MERGE_TIMEOUT",
+    )
+    yield Report(token=token, node=node.id, status="failed", lineage=place.lineage, error=error)
+    yield from recover(graph, place, node, error)
+    yield from ask(DiscardMerge(scope=place.scope, node=node.id, expected=node.into))

@@ -1,0 +1,188 @@
+"""Going on from a place: take edges, kill the others, open the merges that this completes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+from msgspec import Raw
+
+from onward.kernel.context import Context, read_context
+from onward.kernel.effects import (
+    CancelTimer,
+    DiscardMerge,
+    Judgement,
+    Load,
+    Opened,
+    Publish,
+    Report,
+    Skip,
+    StorePayload,
+    TryOpen,
+    ask,
+)
+from onward.kernel.flow import Edge, Hooks, Position, children, flat, leaf, leave
+from onward.kernel.ids import derive
+from onward.kernel.json import NULL, join_array
+from onward.languages.graph.compiled_graph import CompiledGraph
+from onward.languages.graph.compiled_node import CompiledNode
+
+
+class Graph(Hooks, Protocol):
+    """A program of the graph language, as its judgements see it."""
+
+    @property
+    def wiring(self) -> CompiledGraph:
+        """The compiled graph."""
+        ...
+
+    @property
+    def page(self) -> int:
+        """How many items one message sends at most."""
+        ...
+
+
+def go_on(
+    graph: Graph,
+    place: Position,
+    node: CompiledNode,
+    taken: tuple[Edge, ...],
+    tag: str,
+    also: tuple[Edge, ...] = (),
+) -> Judgement[None]:
+    """Take `taken` from `node`; every other edge that leaves it, or is in `also`, is dead.
+
+    Dead edges first: once the only child is claimed a redelivery of this step does nothing more,
+    so what else it owes must be done before.
+    """
+    yield from skip(graph, place, (*ways_after(graph, node), *node.error, *also), taken)
+    yield from publish(place, taken, tag)
+    if not taken:
+        yield from leave(graph, place, leaf(node.id, node.order, place))
+
+
+def ways_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
+    """Return the ways on from a node that did its work: a split's start at its aggregators."""
+    return graph.wiring.after_split(node.id) if node.kind == "split" else node.success
+
+
+def publish(place: Position, ways: tuple[Edge, ...], tag: str) -> Judgement[None]:
+    """Publish one token for each way, with a context that fits a message."""
+    context, payload = place.context.compact()
+    if payload is not None:
+        yield StorePayload(payload)
+        place = msgspec.structs.replace(place, context=context)
+    for child in children(place, ways, tag):
+        yield Publish(child)
+
+
+def skip(
+    graph: Graph, place: Position, leaving: tuple[Edge, ...], taken: tuple[Edge, ...]
+) -> Judgement[None]:
+    """Mark the edges of `leaving` that are not taken, and what dies with them.
+
+    Monotone: add, read back what others have added, close over it, until nothing is new. So two
+    decisions made at the same time agree in the end, whichever comes second.
+    """
+    wiring = graph.wiring
+    untaken = frozenset(way.edge for way in leaving if way not in taken) & wiring.marking
+    if not untaken:
+        return
+    known: frozenset[str] = frozenset()
+    dead = wiring.dead(untaken)
+    while not dead <= known:
+        known = yield from ask(Skip(scope=place.scope, edges=dead))
+        dead = wiring.dead(known)
+    for name in wiring.merges:
+        merge = wiring.nodes[name]
+        if any(edge in known for edge in merge.into):
+            opened = yield from ask(
+                TryOpen(
+                    scope=place.scope,
+                    node=name,
+                    by=place.by,
+                    expected=merge.into,
+                    quota=quota(merge),
+                )
+            )
+            if opened is not None:
+                yield from merged(graph, place, merge, opened)
+
+
+def quota(merge: CompiledNode) -> int | None:
+    """Return how many arrivals open a merge; None when it waits for all."""
+    given = merge.fixed
+    match given.wait_mode:
+        case "wait_for_any":
+            return 1
+        case "wait_for_n":
+            return int(given.n)
+        case _:
+            return None
+
+
+def merge_unit(place: Position, merge: CompiledNode) -> str:
+    """Return the unit that what arrived at a merge becomes when it opens."""
+    return derive(place.token.stem, place.scope, merge.id, "merge")
+
+
+def merge_timer(place: Position, merge: CompiledNode) -> str:
+    """Return the id of the timer that limits a merge's patience."""
+    return derive(merge_unit(place, merge), "timeout")
+
+
+def merged(graph: Graph, place: Position, merge: CompiledNode, opened: Opened) -> Judgement[None]:
+    """A merge opened: its output lists what arrived in edge order, its context unites it."""
+    arrived = {edge: read_context(data) for edge, data in opened.arrivals.items()}
+    outputs = []
+    for edge in merge.into:
+        if edge in arrived:
+            src = graph.wiring.ways[edge].src
+            outputs.append((yield from output_of(graph, arrived[edge], src)))
+    output = join_array(outputs)
+    context = yield from united([arrived[edge] for edge in merge.into if edge in arrived])
+    place = msgspec.structs.replace(place, unit=merge_unit(place, merge), context=context)
+    place = yield from with_output(place, merge.id, output)
+    yield Report(
+        token=place.token, node=merge.id, status="success", lineage=place.lineage, output=output
+    )
+    if merge.fixed.timeout is not None:
+        yield CancelTimer(merge_timer(place, merge))
+    yield from go_on(graph, place, merge, merge.success, "opened")
+    yield from ask(DiscardMerge(scope=place.scope, node=merge.id, expected=merge.into))
+
+
+def united(contexts: list[Context]) -> Judgement[Context]:
+    """Return the entries of all contexts; where several have one, the last wins.
+
+    Branches that grew large have bases of their own. A context has one, so then they are opened up.
+    """
+    if len({context.base for context in contexts if context.base}) > 1:
+        opened = []
+        for context in contexts:
+            opened.append((yield from flat(context)))
+        contexts = opened
+    whole = Context()
+    for context in contexts:
+        whole = whole.union(context)
+    return whole
+
+
+def output_of(graph: Graph, context: Context, node: str) -> Judgement[bytes]:
+    """Return what `node` put into `context`, loading it if it is not carried there itself."""
+    name = "$item" if graph.wiring.nodes[node].kind == "split" else f"${node}"
+    while name not in context.names() and context.base is not None:
+        body = yield from ask(Load(ref=context.base))
+        context = read_context(bytes(body))
+    if name in context.refs:
+        body = yield from ask(Load(ref=context.refs[name]))
+        return bytes(body)
+    return bytes(context.inline.get(name, NULL))
+
+
+def with_output(place: Position, node: str, output: Raw) -> Judgement[Position]:
+    """Return the place with one more output in its context, stored if it is large."""
+    context, payload = place.context.add(f"${node}", output)
+    if payload is not None:
+        yield StorePayload(payload)
+    return msgspec.structs.replace(place, context=context)

@@ -1,0 +1,234 @@
+"""Running an activity: credentials in, outcome out, whatever the node does.
+
+An exception inside a node is a failed node, never a dead worker; a node that takes too long is
+cancelled, killed with its process, or abandoned with its thread; a secret that comes back in an
+output or an error is redacted before anyone sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, assert_never
+
+import msgspec
+
+from onward.errors import CredentialError, StorageError
+from onward.expressions.time_slice import TimeSlice, within_time_slice
+from onward.kernel.messages import Token
+from onward.kernel.outcome import Awaits, Failed, NodeError, Succeeded
+from onward.kernel.program import Activity
+from onward.ports.cluster.bus import BusError
+from onward.ports.nodes.commands import NO_COMMANDS, Commands
+from onward.ports.nodes.events import NO_HUB, EventHub
+from onward.ports.nodes.node import BlockingTools, DeferredNode, Runnable, Tools
+from onward.ports.nodes.outside import NO_RUNS, Http, Log, Mail
+from onward.ports.security.credentials import Secrets
+from onward.runtime.activity.evaluators import Evaluators
+from onward.runtime.activity.node_links import NodeLinks, filled, secrets_of
+from onward.runtime.activity.node_logs import NodeLogBuffer
+from onward.runtime.activity.node_process import Job
+from onward.runtime.activity.outcome_callbacks import OutcomeCallbacks
+from onward.runtime.activity.processes import Processes
+from onward.runtime.activity.redaction import Redactor
+from onward.runtime.activity.threads import MOST_ABANDONED, Threads
+from onward.runtime.signals.child_runs import ChildRunsOfToken, StartsChildren
+from onward.runtime.token.pipeline import storable
+from onward.runtime.token.statuses import fields_of
+
+_ABANDONED = "; its thread goes on until it ends by itself: a node in a process can be stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityRunner:
+    """Runs nodes that touch the world, with what they may touch."""
+
+    http: Http
+    mail: Mail
+    log: Log
+    secrets: Secrets
+    hub: EventHub = field(default=NO_HUB, kw_only=True)
+    commands: Commands = field(default=NO_COMMANDS, kw_only=True)
+    threads: Threads = field(default_factory=Threads, kw_only=True)
+    processes: Processes = field(default_factory=Processes, kw_only=True)
+    evaluators: Evaluators = field(default_factory=Evaluators, kw_only=True)
+    nursery: StartsChildren | None = field(default=None, kw_only=True)
+    """What starts the runs that nodes ask for."""
+    lines: NodeLogBuffer | None = field(default=None, kw_only=True)
+    """Where the lines that nodes write are held until their visit is recorded."""
+    pledges: OutcomeCallbacks = field(default_factory=OutcomeCallbacks, kw_only=True)
+    """Who is to be told when what a node came to is kept."""
+    linker: NodeLinks | None = field(default=None, kw_only=True)
+    """What makes the links that nodes hand out."""
+
+    async def aclose(self) -> None:
+        """End the processes for nodes and expressions; tell who waits for what is kept."""
+        self.pledges.close()
+        await self.processes.aclose()
+        await self.evaluators.aclose()
+
+    async def run(self, token: Token, activity: Activity) -> Succeeded | Failed | Awaits:
+        """Return what came of the activity.
+
+        Only cancellation ever leaves this as an exception, and a store of credentials that is away.
+        """
+        workflow, credential = token.workflow_id, activity.credential
+        resolve = self.secrets.resolve
+        try:
+            fields = await resolve(credential, workflow) if credential else {}
+            secrets = {name: await resolve(name, workflow) for name in activity.secrets}
+        except CredentialError as problem:
+            return Failed(NodeError(str(problem), "CREDENTIAL"))
+        try:
+            links = self._links(token, activity)
+            activity = filled(activity, links)
+        except (CredentialError, msgspec.ValidationError) as problem:
+            return Failed(NodeError(str(problem), "NO_LINKS"))
+        redactor = Redactor([fields, *secrets.values(), secrets_of(links)])
+        outcome = await self._attempt(token, activity, fields, secrets, redactor)
+        return _redacted(outcome, redactor)
+
+    def _links(self, token: Token, activity: Activity) -> dict[str, str]:
+        if not activity.links:
+            return {}
+        if self.linker is None:
+            raise CredentialError("there is nobody here who can sign links")
+        return self.linker.links(token, activity.links)
+
+    async def _attempt(
+        self,
+        token: Token,
+        activity: Activity,
+        fields: Mapping[str, str],
+        secrets: Mapping[str, Mapping[str, str]],
+        redactor: Redactor,
+    ) -> Any:
+        tools = Tools(
+            http=self.http,
+            mail=self.mail,
+            log=RedactingLog(self.log, redactor, token, self.lines),
+            credentials=fields,
+            secrets=secrets,
+            idempotency_key=idempotency_key(token),
+            attempt=token.attempt,
+            traceparent=token.traceparent,
+            hub=self.hub,
+            commands=self.commands,
+            runs=NO_RUNS if self.nursery is None else ChildRunsOfToken(self.nursery, token),
+            once_kept=partial(self.pledges.add, token),
+        )
+        limit = asyncio.timeout(None)
+        try:
+            async with self._place(activity, tools) as run:
+                if activity.timeout_s is not None:  # which a node that waits for a place has all of
+                    limit = asyncio.timeout(activity.timeout_s)
+                async with limit:
+                    return await run()
+        except TimeoutError as problem:
+            if not limit.expired():
+                return _crashed(problem)
+            message = f"the node did not finish within {activity.timeout_s:g} s"
+            message += _ABANDONED if activity.runs_in == "thread" else ""
+            return Failed(NodeError(message, "NODE_TIMEOUT"))
+        except asyncio.CancelledError as problem:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # the run has ended, or the engine stops: nobody waits for an outcome
+            return _crashed(problem)
+        except (StorageError, BusError):
+            raise  # nothing that the node did: what it stands on is away
+        except (Exception, SystemExit) as problem:
+            return _crashed(problem)
+
+    @asynccontextmanager
+    async def _place(
+        self, activity: Activity, tools: Tools
+    ) -> AsyncIterator[Callable[[], Awaitable[Any]]]:
+        """Find a place for a node to run: what is given runs it there."""
+        node = activity.node
+        given = (tools.credentials, tools.idempotency_key, tools.attempt)
+        match activity.runs_in:
+            case "loop" if isinstance(node, DeferredNode):
+                yield partial(self._made, node, tools)
+            case "loop":
+                yield partial(node.run, tools)
+            case "thread":
+                yield partial(self._in_thread, partial(node.run, BlockingTools(tools.log, *given)))
+            case "process":
+                async with self.processes.one() as process:
+                    yield partial(process.run, Job(node, *given, activity.memory_mb), tools.log)
+            case _:
+                assert_never(activity.runs_in)
+
+    async def _made(self, unmade: DeferredNode, tools: Tools) -> Any:
+        async def make(pace: TimeSlice) -> Runnable | Failed:
+            with within_time_slice(pace):
+                return unmade.made(tools.secrets)
+
+        node = await self.evaluators.through(make)
+        return node if isinstance(node, Failed) else await node.run(tools)
+
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        if self.threads.abandoned >= MOST_ABANDONED:
+            message = (
+                f"{MOST_ABANDONED} nodes that took too long still hold their threads here: start"
+                " this process again, and let such nodes run in a process"
+            )
+            return Failed(NodeError(message, "NODE_NO_THREAD"))
+        return await self.threads.call(work)
+
+
+def idempotency_key(token: Token) -> str:
+    """Return the key of the work a token stands for: the same for every delivery and attempt."""
+    return f"{token.execution_id}-{token.visit or token.token_id}"
+
+
+def _crashed(problem: BaseException) -> Failed:
+    text = str(problem) or "no message"
+    return Failed(NodeError(f"{type(problem).__name__}: {text}", "NODE_CRASHED"))
+
+
+def _redacted(outcome: Any, redactor: Redactor) -> Succeeded | Failed | Awaits:
+    match outcome:
+        case Succeeded(output):
+            kept = storable(Succeeded(redactor.redact(output)))
+        case Failed(NodeError()):
+            kept = storable(outcome)
+        case Awaits():
+            return outcome
+        case _:
+            kept = outcome
+    match kept:
+        case Succeeded():
+            return kept
+        case Failed(NodeError() as error):
+            return Failed(msgspec.convert(redactor.redact(msgspec.to_builtins(error)), NodeError))
+        case _:
+            kind = type(outcome).__name__
+            message = f"the node returned {kind}, not Succeeded or Failed with a NodeError"
+            return Failed(NodeError(message, "NODE_CRASHED"))
+
+
+class RedactingLog:
+    """The log as a node sees it: its lines carry where they come from, and no secret."""
+
+    def __init__(
+        self, log: Log, redactor: Redactor, token: Token, lines: NodeLogBuffer | None = None
+    ) -> None:
+        self._log = log
+        self._redactor = redactor
+        self._token = token
+        self._lines = lines
+
+    def write(self, level: str, message: str, **fields: object) -> None:
+        """Write one line."""
+        text, more = str(self._redactor.redact(message)), self._redactor.redact(fields)
+        self._log.write(level, text, **{**more, **fields_of(self._token)})
+        if self._lines is not None:
+            self._lines.keep(self._token, level, text, more)
+
+
+_conforms: type[Log] = RedactingLog

@@ -1,0 +1,41 @@
+"""What a worker stands on, in one frozen object that is built once and passed down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onward.ports.clock import Chance, Clock
+from onward.ports.cluster.bus import Bus
+from onward.ports.cluster.coordinator import Coordinator
+from onward.ports.cluster.liveness import RunLiveness
+from onward.ports.cluster.run_endings import RunEndings
+from onward.ports.cluster.timers import Timers
+from onward.ports.cluster.workers import Holdings, Leases, WorkerRegistry
+from onward.ports.nodes.outside import Log
+from onward.runtime.activity.runner import ActivityRunner
+from onward.runtime.cluster.payload_cache import PayloadCache
+from onward.runtime.cluster.starter import RunAdmission
+from onward.runtime.instrumentation import UNWATCHED, Instrumentation
+from onward.runtime.token.programs import Programs
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a worker stands on."""
+
+    bus: Bus
+    coordinator: Coordinator
+    timers: Timers
+    leases: Leases
+    holdings: Holdings
+    roster: WorkerRegistry
+    pulses: RunLiveness
+    endings: RunEndings
+    admission: RunAdmission
+    payloads: PayloadCache
+    programs: Programs
+    activities: ActivityRunner
+    clock: Clock
+    chance: Chance
+    log: Log
+    watch: Instrumentation = UNWATCHED

@@ -1,0 +1,130 @@
+"""Steering runs of the embedded engine, and beginning them the way somebody wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from typing import Any
+
+from onward.errors import StorageError
+from onward.kernel.context import Ref
+from onward.kernel.effects import Pause
+from onward.kernel.program import Program
+from onward.kernel.records import RunRecord, VisitRecord
+from onward.ports.clock import Clock
+from onward.ports.cluster.inspection import Inspector
+from onward.ports.storage.run_decisions import RunDecisions
+from onward.ports.storage.run_queries import History
+from onward.ports.storage.start_rules import StartRules
+from onward.runtime.embedded.engine import EmbeddedEngine
+from onward.runtime.embedded.start import START
+from onward.runtime.run_control import RunControl, SplitChange, adjustment, meant
+from onward.runtime.token.start import DEFAULT_START, StartOptions, decision_of
+from onward.runtime.token.statuses import cancelled, expired
+
+
+class EmbeddedRunControl:
+    """`Steering` of the runs of an engine in this process."""
+
+    def __init__(
+        self,
+        open_inspector: Callable[[], AbstractContextManager[Inspector]],
+        open_history: Callable[[], History],
+        controls: RunDecisions,
+        flow: StartRules,
+        clock: Clock,
+    ) -> None:
+        self._open_inspector = open_inspector
+        self._open_history = open_history
+        self._clock = clock
+        self._engine: EmbeddedEngine | None = None
+        self.controls = controls
+        self.flow = flow
+
+    def serve_with(self, engine: EmbeddedEngine) -> None:
+        """Steer runs of an engine from now on."""
+        self._engine = engine
+
+    async def cancel(self, run: RunRecord, reason: str) -> bool:
+        """End a run as cancelled, and tell its nodes."""
+        if run.status == "parked":
+            now_ms = self._clock.now_ms()
+            message = cancelled(run.workflow_id, run.execution_id, run.started_ms, now_ms, reason)
+            if await self.flow.drop(message, now_ms):
+                return True
+        return self._engine is not None and await self._engine.cancel(run.execution_id, reason)
+
+    async def expire(self, run: RunRecord) -> bool:
+        """End a run that took too long as failed."""
+        if self._engine is None:
+            return False
+        now_ms = self._clock.now_ms()
+        return await self._engine.end(
+            expired(run.workflow_id, run.execution_id, run.started_ms, now_ms)
+        )
+
+    async def pause(self, run: RunRecord) -> bool:
+        """Let no node of a run begin."""
+        await self.controls.pause(run.execution_id, self._clock.now_ms())
+        return await self._paused(run, on=True)
+
+    async def resume(self, run: RunRecord) -> bool:
+        """Let a run go on."""
+        await self.controls.pause(run.execution_id, None)
+        return await self._paused(run, on=False)
+
+    async def _paused(self, run: RunRecord, *, on: bool) -> bool:
+        if self._engine is None:
+            return False
+        done: bool | None = await self._engine.ask(run.execution_id, Pause(on=on))
+        return bool(done)
+
+    async def adjust(self, run: RunRecord, change: SplitChange) -> int:
+        """Change the runs of a split that still wait for items, and say how many there are."""
+        if self._engine is None:
+            return 0
+        with self._open_inspector() as inspector:
+            found = (await inspector.look(run.execution_id)).barriers
+        changed = 0
+        for barrier in found:
+            if meant(barrier, change):
+                done: bool | None = await self._engine.ask(
+                    run.execution_id, adjustment(barrier, change)
+                )
+                changed += bool(done)
+        return changed
+
+    async def start_of(self, execution_id: str) -> bytes:
+        """Return the tokens a run began with."""
+        with closing(self._open_history()) as history:
+            try:
+                return history.payload(execution_id, Ref(START, 0))
+            except StorageError:
+                return b""
+
+    async def history(self, execution_id: str) -> list[VisitRecord]:
+        """Return what every visit of a run came to."""
+        return await asyncio.to_thread(self._history, execution_id)
+
+    def _history(self, execution_id: str) -> list[VisitRecord]:
+        with closing(self._open_history()) as history:
+            return list(history.node_runs(execution_id))
+
+
+async def begin_embedded(
+    engine: EmbeddedEngine,
+    controls: RunDecisions,
+    program: Program,
+    source: bytes,
+    given: Any,
+    execution_id: str,
+    how: StartOptions,
+) -> None:
+    """Begin a run on the embedded engine: what was decided about it is kept first."""
+    if how is not DEFAULT_START:
+        await controls.note(decision_of(execution_id, how))
+    await engine.start(program, source, given, execution_id, how)
+
+
+_conforms: type[RunControl] = EmbeddedRunControl

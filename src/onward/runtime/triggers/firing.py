@@ -1,0 +1,193 @@
+"""Firing triggers: the firing is noted first, then its run starts under an id that follows from it.
+
+Whoever dies in between leaves a firing that is to start. Any master starts it again, and a run that
+is there already is the one that was meant.
+"""
+
+from __future__ import annotations
+
+from itertools import islice, takewhile
+from typing import Any, NamedTuple
+
+import msgspec
+
+from onward.errors import (
+    DefinitionError,
+    ExpressionError,
+    InputError,
+    MessageError,
+    NotThereError,
+    OnwardError,
+    StateConflictError,
+    StorageError,
+    UnavailableError,
+)
+from onward.kernel.ids import derive
+from onward.kernel.json import decode, encode
+from onward.kernel.timestamps import to_iso
+from onward.ports.cluster.bus import BusError
+from onward.ports.storage.triggers import (
+    Cause,
+    Cron,
+    Firing,
+    FiringState,
+    Interval,
+    Overlap,
+    Schedule,
+    Trigger,
+)
+from onward.runtime.backend import Backend
+from onward.runtime.schedules import moments
+from onward.runtime.workflows.service import WorkflowService
+
+MOST_AT_ONCE = 1_000
+"""Times that one backfill makes up for."""
+REFUSALS = (
+    StateConflictError,
+    NotThereError,
+    DefinitionError,
+    ExpressionError,
+    InputError,
+    MessageError,
+)
+"""What no master can start, however often it tries."""
+OUTAGES = (StorageError, UnavailableError, BusError, OSError)
+"""What another attempt may overcome."""
+
+
+class Backfill(NamedTuple):
+    """What came of a backfill."""
+
+    times: int
+    added: int
+    """The others had fired already."""
+
+
+class Firer:
+    """Notes firings, and starts them."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._at = backend
+        self._publishing = WorkflowService(backend)
+
+    async def fire(self, trigger: Trigger, cause: Cause, key: str, given: Any) -> Firing:
+        """Fire now, once for each key, and return the firing that the key stands for.
+
+        Raises what stands against a run, and then nothing is noted. When a service is away the
+        firing is noted, and starts when the service is back.
+        """
+        await self._publishing.definition_of(trigger.workflow_id, None)
+        now_ms = self._at.clock.now_ms()
+        firing = await self._at.triggers.record(
+            firing_of(trigger, cause, key, now_ms, now_ms, given, overlap="allow", start=True)
+        )
+        if firing.state == "starting":
+            try:
+                firing = await self.start(firing, trigger)
+            except OUTAGES:
+                return firing
+        if firing.state == "refused":
+            raise StateConflictError(f"this message was refused before: {firing.note}", "REFUSED")
+        return firing
+
+    async def start(self, firing: Firing, trigger: Trigger | None) -> Firing:
+        """Start the run of a firing that is to start, or refuse it for good; say which."""
+        note = ""
+        try:
+            if trigger is None:
+                raise NotThereError("the trigger was removed")
+            definition = await self._publishing.definition_of(trigger.workflow_id, None)
+            given = None if firing.input is None else decode(firing.input)
+            await self._at.start(definition, given, firing.execution_id)
+        except REFUSALS as problem:
+            if not (isinstance(problem, StateConflictError) and problem.code == "RUN_EXISTS"):
+                note = _line(problem)
+        state: FiringState = "refused" if note else "started"
+        await self._at.triggers.mark(firing, state, note)
+        return msgspec.structs.replace(firing, state=state, note=note)
+
+    async def backfill(
+        self, trigger: Trigger, from_ms: int, until_ms: int, overlap: Overlap
+    ) -> Backfill:
+        """Fire for every time of a schedule from one moment to another that has not fired yet."""
+        schedule = schedule_of(trigger)
+        times = takewhile(
+            lambda one: one <= until_ms, moments(schedule, trigger.created_ms, from_ms - 1)
+        )
+        wanted = list(islice(times, MOST_AT_ONCE + 1))
+        if len(wanted) > MOST_AT_ONCE:
+            raise InputError(
+                f"there are more than {MOST_AT_ONCE} times between them: choose a shorter range"
+            )
+        await self._publishing.definition_of(trigger.workflow_id, None)
+        now_ms = self._at.clock.now_ms()
+        added = await self._at.triggers.add(
+            [scheduled(trigger, one, now_ms, cause="backfill", overlap=overlap) for one in wanted]
+        )
+        return Backfill(len(wanted), added)
+
+
+def schedule_of(trigger: Trigger) -> Schedule:
+    """Return the schedule of a trigger that must have one."""
+    if isinstance(trigger.settings, Cron | Interval):
+        return trigger.settings
+    raise StateConflictError(
+        f"trigger {trigger.trigger_id} has no schedule: it is of kind {trigger.settings.kind}",
+        "NO_SCHEDULE",
+    )
+
+
+def scheduled(
+    trigger: Trigger,
+    due_ms: int,
+    now_ms: int,
+    *,
+    cause: Cause = "schedule",
+    overlap: Overlap | None = None,
+) -> Firing:
+    """Return the firing for a time of a schedule: one for each time, whatever causes it."""
+    schedule = schedule_of(trigger)
+    given = schedule.input if trigger.owned else given_of(trigger, cause, due_ms, schedule.input)
+    return firing_of(
+        trigger, cause, str(due_ms), due_ms, now_ms, given, overlap=overlap or schedule.overlap
+    )
+
+
+def given_of(trigger: Trigger, cause: Cause, due_ms: int, given: Any) -> dict[str, Any]:
+    """Return what `$trigger` is in the run of a schedule that no document asked for."""
+    return {
+        "trigger_id": trigger.trigger_id,
+        "kind": trigger.settings.kind,
+        "cause": cause,
+        "due_at": to_iso(due_ms),
+        "input": given,
+    }
+
+
+def firing_of(
+    trigger: Trigger,
+    cause: Cause,
+    key: str,
+    due_ms: int,
+    now_ms: int,
+    given: Any,
+    *,
+    overlap: Overlap,
+    start: bool = False,
+) -> Firing:
+    """Return a firing, with the id of its run; MessageError for data that is not JSON."""
+    return Firing(
+        trigger_id=trigger.trigger_id,
+        key=key,
+        cause=cause,
+        due_ms=due_ms,
+        at_ms=now_ms,
+        execution_id=f"run_{derive('trigger', trigger.trigger_id, trigger.created_ms, key)}",
+        state="starting" if start else "waiting",
+        overlap=overlap,
+        input=bytes(encode(given)),
+    )
+
+
+def _line(problem: OnwardError) -> str:
+    return str(problem).splitlines()[0][:500] if str(problem) else type(problem).__name__

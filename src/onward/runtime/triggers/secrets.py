@@ -1,0 +1,47 @@
+"""Secrets of webhooks: sealed in the store, opened when a request is to be judged."""
+
+from __future__ import annotations
+
+from onward.ports.security.crypto import Sealer
+from onward.ports.storage.triggers import Trigger, TriggerQuery, Triggers
+
+PAGE = 200
+
+
+class TriggerSecrets:
+    """Seals and opens the secrets of triggers. A seal is good for one trigger alone."""
+
+    def __init__(self, triggers: Triggers, sealer: Sealer) -> None:
+        self._triggers = triggers
+        self._sealer = sealer
+
+    def sealed(self, trigger_id: str, secret: str) -> str:
+        """Return a secret as it is kept."""
+        return self._sealer.seal(_purpose(trigger_id), secret)
+
+    def opened(self, trigger: Trigger) -> tuple[str, ...]:
+        """Return the secrets of a trigger as its senders have them, the newest first."""
+        purpose = _purpose(trigger.trigger_id)
+        return tuple(self._sealer.open(purpose, one) for one in trigger.secrets)
+
+    async def seal_all(self) -> int:
+        """Seal what is not sealed with the newest key, and return how many triggers that were.
+
+        So secrets of an earlier release, and those that an older key has sealed, catch up.
+        """
+        changed, after = 0, ""
+        while True:
+            query = TriggerQuery(limit=PAGE, after=after, kind="webhook")
+            page = await self._triggers.triggers(query)
+            for one in page:
+                if all(map(self._sealer.current, one.secrets)):
+                    continue
+                anew = tuple(self.sealed(one.trigger_id, text) for text in self.opened(one))
+                changed += await self._triggers.keep_secrets(one, anew)
+            if len(page) < PAGE:
+                return changed
+            after = page[-1].trigger_id
+
+
+def _purpose(trigger_id: str) -> str:
+    return f"the secret of trigger {trigger_id}"
