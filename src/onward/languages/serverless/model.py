@@ -55,7 +55,7 @@ class Task:
     @property
     def kind(self) -> str:
         """Return the word that makes it this kind of task."""
-        return type(self).__name__.lower()
+        return type(self).__name__.removesuffix("Task").lower()
 
 
 TaskList = tuple[Task, ...]
