@@ -106,7 +106,11 @@ class PostgresServer:
         """Start, and wait until it answers."""
         command = [*self._program("postgres"), "-D", f"{self.folder}/data", "-p", str(self.port)]
         settings = ("listen_addresses=127.0.0.1", "max_connections=200")
-        command += ["-k", str(self.folder), *(word for one in settings for word in ("-c", one))]
+        command += [
+            "-k",
+            str(self.folder),
+            *(word for setting in settings for word in ("-c", setting)),
+        ]
         # SIGQUIT ends it at once, as a crash would: it recovers from its log at the next start.
         self._kept = keep(command, room("postgres-log"), ending=signal.SIGQUIT)
         asking = [*self._program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]

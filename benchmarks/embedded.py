@@ -136,7 +136,7 @@ def _report(
                 figures[name][f"{load}_ratio"] = round(ratio, 1)
     return {
         "rounds": len(control),
-        "sync_ms": [round(one, 2) for one in syncs],
+        "sync_ms": [round(sync, 2) for sync in syncs],
         "durability": {
             "onward": control[0]["durability"],
             **({"DBOS": dbos[0]["durability"]} if dbos else {}),
@@ -155,7 +155,7 @@ def _figures(samples: Samples) -> dict[str, Any]:
         "w4_p95_ms": round(_percentile(short, 95), 2),
     }
     if "w2_queued" in samples[0]:
-        figures["w2_queued"] = round(statistics.median(one["w2_queued"] for one in samples))
+        figures["w2_queued"] = round(statistics.median(sample["w2_queued"] for sample in samples))
     return figures
 
 

@@ -138,7 +138,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
             f"{row['peak_bytes'] / 1e6:,.0f}",
             f"{row['grown_bytes'] / count:,.0f}",
         )
-        lines.append("".join(f"{one:>15}" for one in cells))
+        lines.append("".join(f"{cell:>15}" for cell in cells))
     return "\n".join(lines)
 
 

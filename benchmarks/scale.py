@@ -63,9 +63,9 @@ class Watch:
         """Read the slow calls."""
         entries: Any = await self._redis.slowlog_get(128)
         pauses = self._pauses.end()
-        for one in entries:
-            took_ms, began_s = one["duration"] / 1000, one["start_time"]
-            command = one["command"].decode(errors="replace")[:60]
+        for entry in entries:
+            took_ms, began_s = entry["duration"] / 1000, entry["start_time"]
+            command = entry["command"].decode(errors="replace")[:60]
             still_ms = max((ms for at_s, ms in pauses if abs(at_s - began_s) <= 1), default=0.0)
             own = took_ms - still_ms >= SLOW_US / 1000
             say(f"  slow: {took_ms:.1f} ms {command} (the machine stood still {still_ms:.1f} ms)")

@@ -144,12 +144,14 @@ async def round_of(server: Server, items: int, streams: int) -> Round:
             await asyncio.sleep(0.5)
         spent, memory = server.cpu_s() - cpu, max(memory, server.memory_mb())
         told = json.loads((await readers.communicate())[0])
-        events = [one async for one in engine.run(run.id).events()]
+        events = [event async for event in engine.run(run.id).events()]
         assert {len(events), *told} == {len(events)}, (len(events), told)
         begin = next(
-            one.at for one in events if (one.type, one.node_id) == ("node.succeeded", "pause")
+            event.at
+            for event in events
+            if (event.type, event.node_id) == ("node.succeeded", "pause")
         )
-        end = next(one.at for one in events if one.type == "run.ended")
+        end = next(event.at for event in events if event.type == "run.ended")
         took_s = (from_iso(end) - from_iso(begin)) / 1000
         return Round(took_s, spent, memory, len(events))
 

@@ -102,12 +102,12 @@ async def at_once(at: Bench, count: int) -> dict[str, Any]:
         while len(found.times) < count and time.monotonic() < until:
             await asyncio.sleep(0.02)
         await asyncio.sleep(1)  # for those that would come twice
-    late = sorted(one - due_ms for one in found.times.values())
+    late = sorted(time_ - due_ms for time_ in found.times.values())
     left = await at.cluster.redis.exists(*KEYS, *(Keys(f"run{n}").timers for n in range(100)))
     return {
         "timers": count,
         "arrived": len(late),
-        "twice": sum(one > 1 for one in found.counts.values()),
+        "twice": sum(count > 1 for count in found.counts.values()),
         "early": sum(one < 0 for one in late),
         "p50 ms late": late[len(late) // 2],
         "p100 ms late": late[-1],

@@ -215,7 +215,9 @@ def test_decisions_have_a_status_a_context_a_decision_and_consequences():
     findings = []
     for path in decisions():
         headings = re.findall(r"^## (.+)$", path.read_text(), re.MULTILINE)
-        findings += [f"{named(path)}: no '## {one}'" for one in SECTIONS if one not in headings]
+        findings += [
+            f"{named(path)}: no '## {section}'" for section in SECTIONS if section not in headings
+        ]
     tell(findings, "a decision says its status, context, decision and consequences")
 
 
@@ -252,7 +254,7 @@ def _without_code(text: str) -> str:
 
 def _anchors(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", _without_code(text), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_example_is_used():

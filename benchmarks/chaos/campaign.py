@@ -259,7 +259,7 @@ def _slow(probes: Probes, limits: Limits) -> list[Problem]:
 
 
 def _count(report: Report, ground: _Ground, seen: list[Seen]) -> None:
-    accepted = [one for one in ground.load.runs.values() if one.accepted]
+    accepted = [run for run in ground.load.runs.values() if run.accepted]
     report.workflows = Counter(one.workflow for one in accepted)
     report.endings = Counter(one.status or "not ended" for one in seen if one.accepted)
     report.refused = dict(ground.load.refused)
@@ -268,13 +268,15 @@ def _count(report: Report, ground: _Ground, seen: list[Seen]) -> None:
     report.node_runs = sum(one.visits.total() for one in seen)
     keys = [keys for one in seen for keys in one.effects.values()]
     report.effects = sum(map(len, keys))
-    report.repeated = sum(one.total() - len(one) for one in keys)
+    report.repeated = sum(key.total() - len(key) for key in keys)
     report.copies = ground.breaker.copies
 
 
 async def _evidence(cluster: Cluster, report: Report, reasons: dict[str, str]) -> dict[str, Any]:
     """Return what can be said about the runs that are not as they should be."""
-    runs = list(dict.fromkeys(one.run for one in report.problems if one.run))[:EXPLAINED]
+    runs = list(dict.fromkeys(problem.run for problem in report.problems if problem.run))[
+        :EXPLAINED
+    ]
     found: dict[str, Any] = {"quarantine": reasons} if reasons else {}
     for run_id in runs:
         explanation = await cluster.explain(run_id)

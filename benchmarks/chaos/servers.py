@@ -148,7 +148,7 @@ class PostgresServer:
         """Start, and return when it answers."""
         # What is committed is with the operating system, and that is not killed here.
         settings = ("listen_addresses=127.0.0.1", "max_connections=200", "fsync=off")
-        words = [word for one in settings for word in ("-c", one)]
+        words = [word for setting in settings for word in ("-c", setting)]
         command = [self._program("postgres"), "-D", self._data, "-p", str(self.port)]
         self._life = _begin(
             [*self._prefix, *command, "-k", str(self._folder), *words],

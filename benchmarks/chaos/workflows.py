@@ -37,7 +37,7 @@ def workflows(effects_url: str) -> tuple[Workflow, ...]:
         _halting(),
         _calling(effects_url),
     )
-    steady = tuple(Workflow(_compiled(one)) for one in documents)
+    steady = tuple(Workflow(_compiled(document)) for document in documents)
     return (*steady, Workflow(_compiled(_racing()), racing=True))
 
 

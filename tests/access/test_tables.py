@@ -95,9 +95,9 @@ async def test_tokens(tables):
     await accounts.use_token("tok_1", 7)
 
     assert ["tok_2", "tok_1"] == [
-        one.token_id for one in await accounts.tokens(before="~", limit=2)
+        token.token_id for token in await accounts.tokens(before="~", limit=2)
     ]
-    assert ["tok_0"] == [one.token_id for one in await accounts.tokens(before="tok_1", limit=2)]
+    assert ["tok_0"] == [token.token_id for token in await accounts.tokens(before="tok_1", limit=2)]
     assert (await accounts.token("tok_0")).workflows is None
     found = await accounts.token_of("hash 1")
     assert (("a", "b"), 7, 100) == (found.workflows, found.used_ms, found.expires_ms)
@@ -127,10 +127,10 @@ async def test_the_audit_log(tables):
 
     assert ["t3", "t1"] == [one.target for one in found]
     assert ["t0"] == [
-        one.target for one in await log.entries(before=found[1].seq, limit=10, action="x")
+        entry.target for entry in await log.entries(before=found[1].seq, limit=10, action="x")
     ]
     assert 2 == await log.prune(2)
-    assert ["t3", "t2"] == [one.target for one in await log.entries(before=2**62, limit=10)]
+    assert ["t3", "t2"] == [entry.target for entry in await log.entries(before=2**62, limit=10)]
 
 
 async def test_a_credential_opens_only_as_what_it_was_sealed_as(tables):

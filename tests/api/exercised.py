@@ -64,9 +64,9 @@ def lacking(seen):
 def whole(config):
     """Whether all tests of this folder are selected, but perhaps the slow ones."""
     chosen = config.option
-    places = [Path(one.partition("::")[0]).resolve() for one in config.args]
+    places = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
     return (
-        not any("::" in one for one in config.args)
+        not any("::" in arg for arg in config.args)
         and any(FOLDER == place or place in FOLDER.parents for place in places)
         and chosen.markexpr in {"", "not slow"}
         and not (chosen.keyword or chosen.collectonly or chosen.deselect)

@@ -106,7 +106,7 @@ async def test_looking_at_a_link_shows_a_page_and_decides_nothing(service):
 
     pages = [await service.client.get(urls["ada"]) for _ in range(2)]
 
-    assert [200, 200] == [one.status_code for one in pages]
+    assert [200, 200] == [page.status_code for page in pages]
     assert "text/html" in pages[0].headers["content-type"]
     assert "Pay &lt;17&gt;?" in pages[0].text
     assert urls.keys() == (await links(service, run)).keys()
@@ -171,7 +171,7 @@ async def test_links_that_are_forged_changed_expired_or_of_another_kind_are_refu
         (403, "BAD_LINK"),
         (422, "INVALID_REQUEST"),
         (415, "NOT_JSON"),
-    ] == [(one.status_code, one.json()["code"]) for one in refusals]
+    ] == [(refusal.status_code, refusal.json()["code"]) for refusal in refusals]
 
 
 async def test_when_it_is_decided_nothing_is_left_to_decide(local):
@@ -218,7 +218,7 @@ async def test_a_browser_is_told_in_a_page_why_a_link_does_not_work(local):
         assert "text/html" in answer.headers["content-type"]
         assert "<script" not in answer.text
         assert "<b>" not in answer.text
-    assert [403, 410, 409, 409, 422] == [one.status_code for one in refusals.values()]
+    assert [403, 410, 409, 409, 422] == [refusal.status_code for refusal in refusals.values()]
     assert "application/problem+json" == for_programs.headers["content-type"]
     assert (409, "ALREADY_DECIDED") == (for_programs.status_code, for_programs.json()["code"])
 
@@ -229,7 +229,7 @@ async def test_the_same_link_too_often_is_put_off(local):
 
     answers = [await local.client.get(f"{urls['ada']}x") for _ in range(100)]
 
-    assert 429 in {one.status_code for one in answers}
+    assert 429 in {answer.status_code for answer in answers}
 
 
 def test_the_first_signature_makes_a_key_that_only_its_owner_reads(tmp_path):

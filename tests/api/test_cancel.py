@@ -47,7 +47,9 @@ async def left_behind(service, place, run):
     found = {one.decode(): 1 async for one in redis.scan_iter("exec:*")}
     if 0 < await redis.ttl(Keys(run).done):
         del found[Keys(run).done]
-    queued = {one.name: one.messages for one in await service.backend.queues() if one.messages}
+    queued = {
+        queue.name: queue.messages for queue in await service.backend.queues() if queue.messages
+    }
     timers = await redis.zcard("scheduler:timers")
     return found | queued | ({"scheduler:timers": timers} if timers else {})
 
@@ -82,14 +84,14 @@ async def cancelled_for_good(service, place, run, record_property):
     events = await service.events(run)
     again = await service.post(f"/runs/{run}:cancel", {})
 
-    assert {202, 409} >= {one.status_code for one in answers}
-    assert 202 in [one.status_code for one in answers]
+    assert {202, 409} >= {answer.status_code for answer in answers}
+    assert 202 in [answer.status_code for answer in answers]
     assert ("cancelled", "enough", "CANCELLED") == (
         ended["status"],
         ended["error"]["message"],
         ended["error"]["code"],
     )
-    assert ["cancelled"] == [one["status"] for one in events if one["type"] == "run.ended"]
+    assert ["cancelled"] == [event["status"] for event in events if event["type"] == "run.ended"]
     assert (409, "RUN_ENDED") == (again.status_code, again.json()["code"])
     assert [run] == [
         one["execution_id"]

@@ -51,22 +51,22 @@ async def test_a_run_is_started_followed_and_read(engine):
     run = await engine.start(fan_out(), {"items": [1, 2, 3, 4]})
 
     result = await run.result(PATIENCE_S)
-    events = [one async for one in run.events()]
+    events = [event async for event in run.events()]
     info = await run.info()
 
     assert [2, 4, 8] == [one for one in result if isinstance(one, int)]
-    assert list(range(1, len(events) + 1)) == [one.seq for one in events]
-    assert "run.ended" in {one.type for one in events}
+    assert list(range(1, len(events) + 1)) == [event.seq for event in events]
+    assert "run.ended" in {event.type for event in events}
     assert ("completed", "fan") == (info.status, info.workflow_id)
-    assert {"start", "each", "double", "all"} == {one.node_id for one in await run.nodes()}
-    assert [0, 1, 2, 3] == sorted([one.index async for one in run.items("each")])
-    assert 1 == len([one async for one in run.visits(node_id="double", status="failed")])
+    assert {"start", "each", "double", "all"} == {node.node_id for node in await run.nodes()}
+    assert [0, 1, 2, 3] == sorted([item.index async for item in run.items("each")])
+    assert 1 == len([visit async for visit in run.visits(node_id="double", status="failed")])
     assert "$all" in await run.context()
     assert result == await run.value("$all")
     assert result[0] == (await run.data("$all", pointer="/0")).value
     assert "fan" == (await run.definition())["id"]
     assert "completed" in (await run.explain()).summary
-    assert run.id in [one.execution_id async for one in engine.runs(workflow_id="fan")]
+    assert run.id in [run.execution_id async for run in engine.runs(workflow_id="fan")]
 
 
 async def test_workflows_are_kept_published_compared_and_taken_elsewhere(engine):
@@ -79,7 +79,7 @@ async def test_workflows_are_kept_published_compared_and_taken_elsewhere(engine)
     assert (1, 2) == (second.published_version, second.latest_version)
     assert 2 == (await engine.publish("hello")).published_version
     assert 1 == (await engine.rollback("hello")).published_version
-    assert [2, 1] == [one.version async for one in engine.versions("hello")]
+    assert [2, 1] == [version.version async for version in engine.versions("hello")]
     assert ["/nodes/greet/parameters/expression"] == [
         one.pointer for one in await engine.diff("hello", 1, 2)
     ]
@@ -148,9 +148,9 @@ async def test_the_events_of_many_runs_go_on_where_they_were_left(engine):
     found, cursor = [], "0"
     while sum(one.type == "run.ended" for one in found) < 3:
         async with asyncio.timeout(PATIENCE_S):
-            async for one in engine.events(cursor=cursor):
-                found.append(one)
-                cursor = one.cursor
+            async for event in engine.events(cursor=cursor):
+                found.append(event)
+                cursor = event.cursor
                 break
 
     for run in runs:
@@ -162,14 +162,14 @@ def test_the_same_without_an_event_loop(tmp_path):
     with Engine.embedded(tmp_path / "onward.db") as engine:
         engine.push(chain())
         run = engine.start("hello", {"name": "Ada"})
-        watched = [one.type for one in run.events()]
+        watched = [event.type for event in run.events()]
         first = next(iter(run.events()))
 
         assert {"text": "Hello, Ada"} == run.result(PATIENCE_S)
         assert ("run.started", "run.ended") == (watched[0], watched[-1])
         assert 1 == first.seq
-        assert ["hello"] == [one.workflow_id for one in engine.workflows()]
-        assert [run.id] == [one.execution_id for one in engine.runs(status=["completed"])]
+        assert ["hello"] == [workflow.workflow_id for workflow in engine.workflows()]
+        assert [run.id] == [run.execution_id for run in engine.runs(status=["completed"])]
         assert 12 == engine.evaluate("{{ $a * 3 }}", variables={"a": 4})
         assert "embedded" == engine.server()["mode"]
         assert 1 == len(engine.listed("workers"))
@@ -188,8 +188,8 @@ def test_who_waits_when_the_engine_is_closed_is_told(tmp_path):
 
         def follow_on():
             try:
-                for one in events:
-                    told.append(one.type)
+                for event in events:
+                    told.append(event.type)
             except UnreachableError as problem:
                 told.append(str(problem))
 

@@ -90,7 +90,7 @@ async def test_a_run_is_reached_from_outside(engine):
 
     assert sent[0]["signal_id"] == sent[1]["signal_id"]
     assert ("ada", "approve", "fine") == tuple(decided[k] for k in ("by", "decision", "comment"))
-    assert {"paid", "sent"} <= {one["signal"] async for one in run.signals()}
+    assert {"paid", "sent"} <= {signal["signal"] async for signal in run.signals()}
 
 
 async def test_triggers_are_kept_and_fired(engine):
@@ -111,14 +111,14 @@ async def test_triggers_are_kept_and_fired(engine):
     assert ["2026-03-02T00:00:00.000Z"] == await engine.preview_schedule(daily, 1, after)
     assert fired["execution_id"] == again["execution_id"]
     assert ["e"] == [one["trigger_id"] for one in told["fired"]]
-    assert 1 == len([one async for one in engine.firings("t")])
+    assert 1 == len([firing async for firing in engine.firings("t")])
     assert (await engine.rotate_trigger("h", keep_previous=True))["secret"].startswith("whsec_")
     assert not (await engine.disable_trigger("t"))["enabled"]
     assert (await engine.enable_trigger("t"))["enabled"]
     times = await engine.backfill_trigger("t", "2026-03-01T00:00:00Z", "2026-03-01T01:00:00Z")
     assert {"times": 2, "added": 2} == times
     await engine.remove_trigger("t")
-    assert ["e", "h"] == [one["trigger_id"] async for one in engine.triggers("hello")]
+    assert ["e", "h"] == [trigger["trigger_id"] async for trigger in engine.triggers("hello")]
     assert "h" == (await engine.trigger("h"))["settings"]["path"]
 
 
@@ -132,14 +132,14 @@ async def test_people_programs_and_secrets_are_let_in(engine):
     trial = await engine.test_credential("pay", "http://127.0.0.1:1/")
 
     assert ("ada", True) == (changed["name"], (await engine.user("ada"))["enabled"])
-    assert ["ada"] == [one["name"] for one in await engine.users()]
+    assert ["ada"] == [user["name"] for user in await engine.users()]
     assert (True, False) == (made["counts"], revoked["counts"])
-    assert [made["token_id"]] == [one["token_id"] async for one in engine.tokens()]
+    assert [made["token_id"]] == [token["token_id"] async for token in engine.tokens()]
     assert not (await engine.token(made["token_id"]))["counts"]
     assert (None, False) == (allowed["workflows"], trial["ok"])
-    assert ["pay"] == [one["name"] async for one in engine.credentials()]
+    assert ["pay"] == [credential["name"] async for credential in engine.credentials()]
     assert [] == await engine.credential_usage("pay")
-    assert "smtp" in {one["type"] for one in await engine.credential_types()}
+    assert "smtp" in {type_["type"] for type_ in await engine.credential_types()}
     assert 0 == await engine.rotate_credentials()
     assert "http_bearer" == (await engine.credential("pay"))["type"]
     await engine.remove_credential("pay")
@@ -148,7 +148,7 @@ async def test_people_programs_and_secrets_are_let_in(engine):
     assert "admin" == (await engine.me())["role"]
     actions = [one["action"] async for one in engine.audit(target="credential pay")]
     assert ["delete_credential", "change_credential", "create_credential"] == [
-        one for one in actions if one != "test_credential"
+        action for action in actions if action != "test_credential"
     ]
 
 
@@ -163,18 +163,18 @@ async def test_what_is_behind_runs_is_looked_at_and_set(engine):
     with pytest.raises(onward.MissingError):
         await engine.flow("hello")
     assert "http" == (await engine.node_type("http"))["type"]
-    assert "http" in {one["type"] for one in await engine.node_types()}
+    assert "http" in {type_["type"] for type_ in await engine.node_types()}
     assert [] == await engine.discard_messages()
     with pytest.raises(onward.InvalidError):
         await engine.discard_messages([7])
     events = await until(
         lambda: _past(engine, run.id), lambda found: "run.ended" in [one.type for one in found]
     )
-    assert [1, 2] == [one.seq for one in events][:2]
+    assert [1, 2] == [event.seq for event in events][:2]
 
 
 async def _past(engine, run):
-    return [one async for one in engine.past_events(runs=[run])]
+    return [event async for event in engine.past_events(runs=[run])]
 
 
 def test_many_things_at_once_without_an_event_loop(tmp_path):
@@ -189,7 +189,7 @@ def test_many_things_at_once_without_an_event_loop(tmp_path):
         assert [] == run.waits()
         assert 1 == engine.cancel_runs([run.id])["done"]
         assert run.id == run.retry().info().retry_of
-        assert ["t"] == [one["trigger_id"] for one in engine.triggers()]
+        assert ["t"] == [trigger["trigger_id"] for trigger in engine.triggers()]
         assert "create_trigger" in [one["action"] for one in engine.audit()]
 
 

@@ -247,5 +247,5 @@ async def test_every_type_is_described(service):
     types = (await service.get("/credential-types")).json()["items"]
 
     assert ["http_basic", "http_bearer", "http_header", "smtp", "generic"] == [
-        one["type"] for one in types
+        type_["type"] for type_ in types
     ]

@@ -48,7 +48,7 @@ async def test_events_start_the_runs_that_a_document_asks_for(service):
         listening = await service.start(HEARING)
 
         async def waits():
-            return any(one["type"] == "node.waiting" for one in await service.events(listening))
+            return any(event["type"] == "node.waiting" for event in await service.events(listening))
 
         await until(waits)
         event = {"specversion": "1.0", "id": "1", "source": "test", "type": "paid", "data": 7}
@@ -93,7 +93,7 @@ async def test_what_happens_to_a_run_is_told_at_least_once(service):
     run = await service.start(document("resting", {"set": {"n": 1}}, {"wait": "PT2S"}))
 
     async def waits():
-        return any(one["type"] == "node.waiting" for one in await service.events(run))
+        return any(event["type"] == "node.waiting" for event in await service.events(run))
 
     await until(waits)
     assert 202 == (await service.post(f"/runs/{run}:pause")).status_code
@@ -107,10 +107,10 @@ async def test_what_happens_to_a_run_is_told_at_least_once(service):
         )
         with suppress(OSError):  # another process goes on from there
             await publisher.turn(name)
-        return [one for one in sink.events if one["type"].endswith("workflow.completed.v1")]
+        return [event for event in sink.events if event["type"].endswith("workflow.completed.v1")]
 
     await until(told)
-    distinct = {one["id"]: one for one in sink.events}
+    distinct = {event["id"]: event for event in sink.events}
     found = [
         one["type"].removeprefix(PREFIX).removesuffix(".v1")
         for one in distinct.values()

@@ -7,7 +7,9 @@ import pytest
 from api.exercised import FOLDER, lacking, whole
 from onward.api.http.permissions import PERMISSIONS
 
-ALL = {(one, backend) for one in PERMISSIONS for backend in ("embedded", "distributed")}
+ALL = {
+    (permission, backend) for permission in PERMISSIONS for backend in ("embedded", "distributed")
+}
 
 
 def test_what_was_left_out_is_named_with_its_backend():
@@ -41,4 +43,4 @@ def test_only_a_run_of_the_whole_folder_proves_anything(args, chosen, expected):
     nothing = {"markexpr": "", "keyword": "", "collectonly": False, "deselect": None}
     option = SimpleNamespace(**{**nothing, "ignore": None, "ignore_glob": None, **chosen})
 
-    assert expected == whole(SimpleNamespace(args=[str(one) for one in args], option=option))
+    assert expected == whole(SimpleNamespace(args=[str(arg) for arg in args], option=option))

@@ -64,7 +64,7 @@ async def test_a_parked_run_can_be_cancelled_and_not_be_paused(service):
     assert (409, "RUN_PARKED") == (paused.status_code, paused.json()["code"])
     assert 202 == cancelled.status_code, cancelled.text
     assert ("cancelled", "no need") == (ended["status"], ended["error"]["message"])
-    assert ["run.started", "run.ended"] == [one["type"] for one in events]
+    assert ["run.started", "run.ended"] == [event["type"] for event in events]
     assert "running" == await status(service, first)
 
 

@@ -96,7 +96,9 @@ def _fuzz(whole, url, known, examples):
     Each is tried with requests that are right and wrong, and on things that exist: last of all
     those that take them away.
     """
-    found = [one.ok() for one in schemathesis.openapi.from_dict(whole).get_all_operations()]
+    found = [
+        operation.ok() for operation in schemathesis.openapi.from_dict(whole).get_all_operations()
+    ]
     operations = [one for one in found if one.path != ENDLESS]
     operations.sort(key=lambda one: one.method == "delete" or one.path.endswith(":cancel"))
     sent = 0
@@ -113,7 +115,7 @@ def _fuzz(whole, url, known, examples):
 
 def _existing(operation, known):
     """Return what to give for the parameters of a path, so that it leads somewhere."""
-    names = [one.name for one in operation.path_parameters]
+    names = [parameter.name for parameter in operation.path_parameters]
     assert set(names) <= set(known), f"make a thing for {names} to name"
     choices = max((len(known[name]) for name in names), default=0)
     if operation.path == ENDS:

@@ -209,7 +209,7 @@ async def test_a_follower_that_does_not_read_holds_nobody_up(service):
         for one in lazy:
             await one.__aexit__(None, None, None)
 
-    assert {200} == {one.status_code for one in streams}
+    assert {200} == {stream.status_code for stream in streams}
     assert "completed" == ended["status"]
     assert "run.ended" in [kind for _, kind, _ in told]
 
@@ -232,8 +232,10 @@ async def _data(service, run, after, most):
 
 def _sums(events, node):
     """Return how many visits of a node inside a split succeeded and failed, by the counters."""
-    counts = [one for one in events if one["type"] == "node.items" and one["node_id"] == node]
+    counts = [
+        event for event in events if event["type"] == "node.items" and event["node_id"] == node
+    ]
     return (
-        sum(one.get("succeeded") or 0 for one in counts),
-        sum(one.get("failed") or 0 for one in counts),
+        sum(count.get("succeeded") or 0 for count in counts),
+        sum(count.get("failed") or 0 for count in counts),
     )

@@ -54,7 +54,7 @@ async def test_the_cookie_is_for_this_server_alone(backend, access, wanted):
     async with serving(backend, access) as service:
         answer = await service.post("/login", {"name": "ada", "password": PASSWORD})
     parts = {one.strip().lower() for one in answer.headers["set-cookie"].split(";")}
-    names = {one.partition("=")[0] if "onward=" in one else one for one in parts}
+    names = {part.partition("=")[0] if "onward=" in part else part for part in parts}
 
     assert wanted <= names
     assert f"max-age={LOGIN_MS // 1000}" in parts
@@ -71,9 +71,9 @@ async def test_who_is_refused_does_not_learn_why(door, backend):
     ]
 
     assert [(401, "BAD_LOGIN", "the name or the password is wrong")] * 3 == [
-        (one.status_code, one.json()["code"], one.json()["detail"]) for one in answers
+        (answer.status_code, answer.json()["code"], answer.json()["detail"]) for answer in answers
     ]
-    assert not any("set-cookie" in one.headers for one in answers)
+    assert not any("set-cookie" in answer.headers for answer in answers)
 
 
 async def test_an_unknown_name_is_hashed_like_a_known_one(local):

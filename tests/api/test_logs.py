@@ -56,7 +56,7 @@ async def test_lines_come_in_pages_and_by_node_and_level(service):
 
     assert 26 == len(await lines(service, run, limit=3))
     assert 25 == len(await lines(service, run, node_id="say", limit=7))
-    assert ["done"] == [one["message"] for one in await lines(service, run, level="warning")]
+    assert ["done"] == [line["message"] for line in await lines(service, run, level="warning")]
 
 
 async def test_a_run_that_said_nothing_has_no_lines(service):

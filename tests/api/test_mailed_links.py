@@ -73,10 +73,10 @@ async def mails(box, many):
         while len(box.envelopes) < many:
             await asyncio.sleep(0.02)
     return {
-        one.rcpt_tos[0]: email.message_from_bytes(one.content, policy=policy.default)
+        envelope.rcpt_tos[0]: email.message_from_bytes(envelope.content, policy=policy.default)
         .get_content()
         .strip()
-        for one in box.envelopes
+        for envelope in box.envelopes
     }
 
 
@@ -113,7 +113,7 @@ async def test_approvers_decide_by_links_that_the_workflow_has_mailed(service, b
 
     assert set(PEOPLE) == set(links)
     assert (200, True) == (page.status_code, "Pay?" in page.text)
-    assert [200, 200] == [one.status_code for one in answers]
+    assert [200, 200] == [answer.status_code for answer in answers]
     assert "completed" == ended["status"]
     assert set(PEOPLE) == {one["by"] for one in output["decisions"]}
     for link in links.values():

@@ -30,12 +30,12 @@ async def test_every_route_is_described(local, whole):
 
 
 async def test_every_operation_has_words_an_example_and_its_problems(whole):
-    names = [one["operationId"] for one in operations(whole)]
+    names = [operation["operationId"] for operation in operations(whole)]
     lacking = [
-        one["operationId"]
-        for one in operations(whole)
-        if not (one.get("summary") and one.get("description"))
-        or not {"4XX", "5XX"} <= set(one["responses"])
+        operation["operationId"]
+        for operation in operations(whole)
+        if not (operation.get("summary") and operation.get("description"))
+        or not {"4XX", "5XX"} <= set(operation["responses"])
     ]
 
     assert sorted(EXAMPLES) == sorted(names)
@@ -44,8 +44,8 @@ async def test_every_operation_has_words_an_example_and_its_problems(whole):
 
 async def test_every_example_is_what_its_schema_says(whole):
     checked, wrong = 0, []
-    for one in operations(whole):
-        bodies = [one.get("requestBody", {}), *one["responses"].values()]
+    for operation in operations(whole):
+        bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
         for content in (c for body in bodies for c in body.get("content", {}).values()):
             if "example" not in content:
                 continue
@@ -55,7 +55,7 @@ async def test_every_example_is_what_its_schema_says(whole):
             for value in _events(content["example"]) if streamed else [content["example"]]:
                 checked += 1
                 errors = validator.iter_errors(value)
-                wrong += [(one["operationId"], str(error)) for error in errors]
+                wrong += [(operation["operationId"], str(error)) for error in errors]
 
     assert [] == wrong
     assert checked > len(list(operations(whole)))
@@ -72,15 +72,15 @@ def _events(text):
 
 async def test_every_parameter_is_described(whole):
     assert [] == [
-        (one["operationId"], parameter["name"])
-        for one in operations(whole)
-        for parameter in one.get("parameters", [])
+        (operation["operationId"], parameter["name"])
+        for operation in operations(whole)
+        for parameter in operation.get("parameters", [])
         if not parameter.get("description")
     ]
 
 
 def _routes(app):
     """Return the routes of the routers of an application."""
-    routers = [one.original_router for one in app.routes if hasattr(one, "original_router")]
-    found = [one for router in routers for one in router.routes if isinstance(one, APIRoute)]
+    routers = [route.original_router for route in app.routes if hasattr(route, "original_router")]
+    found = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
     return [one for one in found if one.include_in_schema]  # the description is not in itself

@@ -49,7 +49,7 @@ async def _asked(server, path):
 
 async def _succeeded(service, run, node):
     visits = (await service.get(f"/runs/{run}/visits", params={"node_id": node})).json()["items"]
-    return [one for one in visits if one["status"] == "success"]
+    return [visit for visit in visits if visit["status"] == "success"]
 
 
 async def test_pausing_again_and_resuming_again_changes_nothing(service):

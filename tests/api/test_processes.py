@@ -75,7 +75,7 @@ def test_a_run_goes_on_when_the_server_was_killed(tmp_path):
     code, err = finish(second, signal.SIGTERM)
 
     assert "completed" == result["status"]
-    assert list(range(1, len(events) + 1)) == [one["seq"] for one in events]
+    assert list(range(1, len(events) + 1)) == [event["seq"] for event in events]
     assert "run.ended" == events[-1]["type"]
     assert (0, "") == (code, err)
 

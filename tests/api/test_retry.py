@@ -223,7 +223,7 @@ async def test_a_retried_attempt_asks_nobody_again_and_waits_for_no_signal_that_
 
     assert ("completed", [7, "fine"]) == (ended["status"], ended["output"])
     signals = (await service.get(f"/runs/{again['execution_id']}/signals")).json()["items"]
-    assert ["paid", "approval:ask"] == [one["signal"] for one in signals]
+    assert ["paid", "approval:ask"] == [signal["signal"] for signal in signals]
 
 
 async def test_what_was_decided_about_what_is_executed_again_is_asked_for_again(service):

@@ -41,7 +41,7 @@ async def test_of_many_requests_with_one_key_one_run_comes(service):
     assert {answers[0].json()["execution_id"]} == {
         one.json()["execution_id"] for one in (*answers, later)
     }
-    assert 1 == sum(one.status_code == 201 for one in answers)
+    assert 1 == sum(answer.status_code == 201 for answer in answers)
     assert 200 == later.status_code
     assert other.json()["execution_id"] != later.json()["execution_id"]
     assert 2 == len((await service.get("/runs")).json()["items"])
@@ -105,10 +105,10 @@ async def test_nodes_visits_and_items_of_a_fan_out(service):
         await service.get(f"/runs/{run}/visits", params={"item": "each[1]", "node_id": "double"})
     ).json()["items"]
 
-    visits = {one["node_id"]: one["visits"] for one in nodes}
+    visits = {node["node_id"]: node["visits"] for node in nodes}
     assert {"success": 3, "failed": 1} == visits["double"]
-    assert ["start", "each", "double", "all"] == [one["node_id"] for one in nodes]
-    assert {0: 0, 1: 0, 2: 1, 3: 0} == {one["index"]: one["failed_visits"] for one in items}
+    assert ["start", "each", "double", "all"] == [node["node_id"] for node in nodes]
+    assert {0: 0, 1: 0, 2: 1, 3: 0} == {item["index"]: item["failed_visits"] for item in items}
     assert ["each[2]"] == [one["item"] for one in failed]
     assert "three" in failed[0]["error"]["message"]
     assert ["each[1]"] == [one["item"] for one in inside]
@@ -175,7 +175,7 @@ async def test_explain_says_what_a_run_waits_for(service):
     timers = (await service.get("/timers")).json()["items"]
 
     assert "pause" == found["waits"][0]["node"]
-    assert [run] == [one["execution_id"] for one in timers]
+    assert [run] == [timer["execution_id"] for timer in timers]
 
 
 async def test_expressions_are_evaluated_on_the_data_of_a_run(service):

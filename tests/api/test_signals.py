@@ -99,8 +99,8 @@ async def test_the_same_key_is_the_same_signal(service):
         for number, key in ((1, "a"), (2, "a"), (3, "b"))
     ]
 
-    assert [202, 200, 202] == [one.status_code for one in answers]
-    assert [1, 1, 3] == [one.json()["payload"] for one in answers]
+    assert [202, 200, 202] == [answer.status_code for answer in answers]
+    assert [1, 1, 3] == [answer.json()["payload"] for answer in answers]
     assert [1, 3] == (await service.ended(run))["output"]
     listed = (await service.get(f"/runs/{run}/signals", params={"limit": 1})).json()
     rest = (
@@ -173,10 +173,10 @@ async def test_a_callback_link_resumes_the_wait_once(service):
 
     answers = [await service.client.post(wait["callback_url"], json={"n": n}) for n in (1, 2)]
 
-    assert [202, 202] == [one.status_code for one in answers] or 409 == answers[1].status_code
+    assert [202, 202] == [answer.status_code for answer in answers] or 409 == answers[1].status_code
     assert {"got": {"n": 1}} == (await service.ended(run))["output"]
     signals = (await service.get(f"/runs/{run}/signals")).json()["items"]
-    assert [{"n": 1}] == [one["payload"] for one in signals]
+    assert [{"n": 1}] == [signal["payload"] for signal in signals]
 
 
 async def test_signals_that_make_no_sense_are_refused(service):
@@ -200,5 +200,5 @@ async def test_signals_that_make_no_sense_are_refused(service):
         (422, "INVALID_REQUEST"),
         (422, "INVALID_REQUEST"),
         (403, "BAD_LINK"),
-    ] == [(one.status_code, one.json()["code"]) for one in refusals]
+    ] == [(refusal.status_code, refusal.json()["code"]) for refusal in refusals]
     assert [] == (await service.get(f"/runs/{run}/signals")).json()["items"]

@@ -63,7 +63,7 @@ async def test_a_stream_can_be_of_one_workflow_or_of_some_runs(service):
 
     assert {second, third} == {one["execution_id"] for one in of_workflow["items"]}
     assert {"two"} == {one["workflow_id"] for one in of_workflow["items"]}
-    assert {first, third} == {one["execution_id"] for one in of_runs["items"]}
+    assert {first, third} == {run["execution_id"] for run in of_runs["items"]}
 
 
 async def test_pages_lead_to_the_end(service):

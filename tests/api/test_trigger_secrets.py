@@ -22,14 +22,14 @@ async def test_a_run_says_which_trigger_started_it_and_is_found_by_it(firing):
         for name in ("orders", "by_hand", "nobody")
     }
     async with AsyncEngine.connect(firing.url) as engine:
-        told = [one.trigger async for one in engine.runs(trigger_id="orders")]
+        told = [run.trigger async for run in engine.runs(trigger_id="orders")]
     shown = (await firing.get(f"/runs/{fired['execution_id']}")).json()
 
     assert {"trigger_id": "orders", "kind": "event"} == shown["trigger"]
     assert [shown["trigger"]] == told
-    assert [fired["execution_id"]] == [one["execution_id"] for one in runs["orders"]]
+    assert [fired["execution_id"]] == [run["execution_id"] for run in runs["orders"]]
     assert [{"trigger_id": "by_hand", "kind": "manual"}] == [
-        one["trigger"] for one in runs["by_hand"]
+        run["trigger"] for run in runs["by_hand"]
     ]
     assert hand.json()["execution_id"] == runs["by_hand"][0]["execution_id"]
     assert [] == runs["nobody"]

@@ -366,7 +366,7 @@ async def test_more_than_a_minute_allows_is_too_many(hello):
 
     answers = [await hello.client.post(made["url"]) for _ in range(3)]
 
-    assert [202, 202, 429] == [one.status_code for one in answers]
+    assert [202, 202, 429] == [answer.status_code for answer in answers]
     assert 0 < int(answers[-1].headers["retry-after"]) <= 60
 
 

@@ -35,8 +35,10 @@ async def test_a_workflow_is_created_once(service):
         *(service.post("/workflows", {"definition": chain()}) for _ in range(5))
     )
 
-    assert [201, 409, 409, 409, 409] == sorted(one.status_code for one in answers)
-    assert {"WORKFLOW_EXISTS"} == {one.json()["code"] for one in answers if one.status_code == 409}
+    assert [201, 409, 409, 409, 409] == sorted(answer.status_code for answer in answers)
+    assert {"WORKFLOW_EXISTS"} == {
+        answer.json()["code"] for answer in answers if answer.status_code == 409
+    }
 
 
 async def test_a_version_is_added_published_and_rolled_back(service):
@@ -105,7 +107,7 @@ async def test_of_many_changes_from_one_revision_one_is_made(service):
         )
     )
 
-    assert [201, 412, 412, 412, 412, 412] == sorted(one.status_code for one in answers)
+    assert [201, 412, 412, 412, 412, 412] == sorted(answer.status_code for answer in answers)
     assert 2 == (await service.get("/workflows/hello")).json()["latest_version"]
 
 

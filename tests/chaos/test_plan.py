@@ -42,7 +42,9 @@ def test_the_planned_time_holds_the_least_counts(seed):
 def test_every_variant_of_every_group_gets_its_turn():
     kinds = {fault.kind for fault in Plan(1, 400, 3, wipe=True).within()}
 
-    assert {f"{name}: {one}" for name, group in GROUPS.items() for one in group.variants} == kinds
+    assert {
+        f"{name}: {variant}" for name, group in GROUPS.items() for variant in group.variants
+    } == kinds
 
 
 def test_every_worker_is_hit_and_nobody_else_who_is_not_there():

@@ -74,7 +74,7 @@ def quick(here: Path, capfd: pytest.CaptureFixture[str]) -> Onward:
 
     def run(*arguments: object) -> Done:
         with pytest.raises(SystemExit) as ending:
-            main([str(one) for one in arguments])
+            main([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
         return Done(int(ending.value.code or 0), out, err)
 

@@ -59,7 +59,7 @@ def test_validate_can_be_read_by_programs(quick: Onward, mixed: Path):
     files = quick("validate", ".", "good.json", "--json").json["files"]
 
     assert [("bad.yaml", False), ("deep/odd.yml", True), ("good.json", True)] == [
-        (one["file"], one["ok"]) for one in files
+        (file["file"], file["ok"]) for file in files
     ]
     problem = files[0]["problems"][0]
     assert ("UNKNOWN_TYPE", "error", 2) == tuple(problem[k] for k in ("code", "severity", "line"))
@@ -113,8 +113,8 @@ def test_every_node_type_has_facts_for_programs(quick: Onward):
         jsonschema_rs.validator_for(facts["schema"])
         kind: Any = builtin.get(facts["type"])
         fields = msgspec.structs.fields(kind.parameters)
-        assert [(one.encode_name, one.required) for one in fields] == [
-            (one["name"], one["required"]) for one in facts["parameters"]
+        assert [(field.encode_name, field.required) for field in fields] == [
+            (fact["name"], fact["required"]) for fact in facts["parameters"]
         ]
         assert facts == quick("nodes", facts["type"], "--json").json
 
@@ -253,6 +253,8 @@ def test_the_reference_names_every_option_of_every_command():
         for name in path:
             command = command.get_command(context, name)
         assert f"onward {path[0]}" in text
-        options = [one for one in command.params if isinstance(one, click.Option)]
-        missing = [one.opts for one in options if not any(f"`{o}" in text for o in one.opts)]
+        options = [param for param in command.params if isinstance(param, click.Option)]
+        missing = [
+            option.opts for option in options if not any(f"`{o}" in text for o in option.opts)
+        ]
         assert [] == missing

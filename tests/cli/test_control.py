@@ -117,7 +117,7 @@ def test_many_runs_are_tried_again_at_once(ask: Onward, failing: str):
 
     assert {"r1", "r2"} == set(looked.out.split())
     items = [msgspec.json.decode(line) for line in done.out.splitlines()]
-    assert (0, 2) == (done.code, len({one["attempt"] for one in items}))
+    assert (0, 2) == (done.code, len({item["attempt"] for item in items}))
 
 
 def test_a_split_that_waits_for_items_is_changed(served: Onward, document: Any):

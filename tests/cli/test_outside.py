@@ -43,7 +43,7 @@ def test_a_run_gets_its_signal_and_two_decisions(ask: Onward, asking: str, reque
     second = ask("approvals", "approve", run, "--as", "bo", "-o", "json")
     _go_on(ask, request, run, ended=True)
 
-    assert ["paid"] == [one["signal"] for one in waits]
+    assert ["paid"] == [wait["signal"] for wait in waits]
     assert "/api/v1/callbacks/" in waits[0]["callback_url"]
     assert [0, 0] == [one.code for one in sent]
     assert [{"amount": 7}] == [one["payload"] for one in listed]

@@ -63,9 +63,9 @@ def test_a_workflow_is_pushed_run_and_looked_into(ask: Onward, hello: Path):
     seqs = [one["seq"] for one in ask("runs", "events", run, "-o", "json").json]
     assert list(range(1, len(seqs) + 1)) == seqs
     watched = ask("runs", "watch", run, "-o", "ids")
-    assert (0, [str(one) for one in seqs]) == (watched.code, watched.out.split())
+    assert (0, [str(seq) for seq in seqs]) == (watched.code, watched.out.split())
     lines = ask("events", "--after", "0", "--limit", len(seqs), "-o", "jsonl").out.splitlines()
-    assert seqs == [msgspec.json.decode(one)["seq"] for one in lines]
+    assert seqs == [msgspec.json.decode(line)["seq"] for line in lines]
 
 
 def test_a_document_runs_without_being_kept(ask: Onward, hello: Path):

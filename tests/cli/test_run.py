@@ -122,7 +122,7 @@ def test_events_are_every_message_in_order_and_are_appended(onward: Onward, docu
         onward("run", file, "--id", name, "--events", "log.jsonl")
 
     lines = [msgspec.json.decode(line) for line in (here / "log.jsonl").read_text().splitlines()]
-    told = [(one["execution_id"], one.get("node_id"), one["status"]) for one in lines]
+    told = [(line["execution_id"], line.get("node_id"), line["status"]) for line in lines]
     expected = [
         ("start", "running"),
         ("start", "success"),

@@ -90,8 +90,8 @@ FAN = workflow(
 
 def fan(*news: NodeStatusMessage | CompletionMessage) -> RunTree:
     tree = RunTree(FAN)
-    for one in news:
-        tree.see(one)
+    for new in news:
+        tree.see(new)
     return tree
 
 
@@ -251,8 +251,8 @@ def test_a_resumed_run_shows_what_was_done_before(quick: Onward, document):
 
     with open_history(Path(".onward/onward.db")) as history:
         before = list(history.node_runs("r1"))
-    for one in statuses(before[:-2], parse(file.read_bytes())):  # without its end
-        tree.see(one)
+    for status in statuses(before[:-2], parse(file.read_bytes())):  # without its end
+        tree.see(status)
 
     each, work = (tree.watch.nodes[name] for name in ("each", "work"))
     assert (2, 0, 0, 2) == (work.succeeded, work.failed, work.retrying, work.attempt)

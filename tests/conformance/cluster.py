@@ -169,8 +169,8 @@ class ClusterLab:
 
             async def waits() -> bool:
                 return any(
-                    one.execution_id == run and one.status == "waiting"
-                    for one in self._lab.folded.statuses
+                    status.execution_id == run and status.status == "waiting"
+                    for status in self._lab.folded.statuses
                 )
 
             await until(waits)
@@ -197,7 +197,7 @@ class ClusterLab:
         message = decode_completion(execution.completion or b"")
         context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
         history = tuple(await store.node_runs(run))
-        news = tuple(one for one in self._lab.folded.statuses if one.execution_id == run)
+        news = tuple(status for status in self._lab.folded.statuses if status.execution_id == run)
         return Ended(run, message, context, news, history)
 
     async def _over(self, runs: Sequence[str]) -> None:
@@ -212,7 +212,7 @@ class ClusterLab:
 
             await until(over)
             children = await links.children(run, after="", limit=100)
-            self._lab.ended += [one.child_id for one in children]
+            self._lab.ended += [child.child_id for child in children]
         await until(self._lab.tidy)
 
     async def _hear_all(self, marker: str) -> None:
@@ -228,7 +228,7 @@ class ClusterLab:
         await self._lab.cluster.bus.publish(STATUS, encode_message(last))
 
         async def heard() -> bool:
-            return any(one.execution_id == marker for one in self._lab.folded.statuses[-50:])
+            return any(status.execution_id == marker for status in self._lab.folded.statuses[-50:])
 
         await until(heard)
 
@@ -272,11 +272,11 @@ class ClusterLab:
 def _once(statuses: Sequence[NodeStatusMessage]) -> tuple[NodeStatusMessage, ...]:
     """Return what was told up to the end of each visit: who died may have told it before."""
     news, over = [], set()
-    for one in statuses:
-        visit = (one.token_id, one.node_id)
+    for status in statuses:
+        visit = (status.token_id, status.node_id)
         if visit not in over:
-            news.append(one)
-        if one.status in ("success", "failed"):
+            news.append(status)
+        if status.status in ("success", "failed"):
             over.add(visit)
     return tuple(news)
 

@@ -77,7 +77,7 @@ class EmbeddedLab(TreeLab):
         async with self.engine() as engine:
             self.clock.hold()
             run = await self.start(engine, document, given)
-            await self.book.until(lambda: any(one.status == "waiting" for one in self.news))
+            await self.book.until(lambda: any(new.status == "waiting" for new in self.news))
             yield engine, run
 
     async def places_of(self, text: str) -> list[str]:

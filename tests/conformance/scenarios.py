@@ -83,7 +83,7 @@ class Stage:
 
     def over(self) -> list[NodeStatusMessage]:
         """Return the statuses of tasks that ended, in order."""
-        return [one for one in self.run.statuses() if one.status in ("success", "failed")]
+        return [status for status in self.run.statuses() if status.status in ("success", "failed")]
 
     def order(self) -> list[str]:
         """Return the names of the tasks that ended, in order, each once."""
@@ -96,7 +96,7 @@ class Stage:
 
     def states(self, task: str) -> list[str]:
         """Return the states a task went through."""
-        return [one.status for one in self.run.statuses() if _name(one.node_id) == task]
+        return [status.status for status in self.run.statuses() if _name(status.node_id) == task]
 
 
 def _name(pointer: str) -> str:
@@ -299,7 +299,7 @@ async def _(stage: Stage, text: str) -> None:
 @step("the workflow should be refused at (/[^ ]*)(?: because: (.+))?")
 async def _(stage: Stage, pointer: str, text: str | None) -> None:
     assert stage.refused is not None, f"it ran: {stage.ended and stage.ended.message}"
-    there = [one for one in stage.refused.problems if one.pointer == pointer]
+    there = [problem for problem in stage.refused.problems if problem.pointer == pointer]
     assert there, str(stage.refused)
     said = " ".join(f"{one.message} {one.hint}" for one in there)
     assert (text or "") in said, said
@@ -328,7 +328,7 @@ async def _(stage: Stage, task: str, times: str | None) -> None:
 
 @step("([^ ]+) should not run")
 async def _(stage: Stage, task: str) -> None:
-    assert [] == [one for one in stage.states(task) if one != "running"]
+    assert [] == [state for state in stage.states(task) if state != "running"]
 
 
 @step("([^ ]+) should complete")

@@ -9,13 +9,13 @@ SCENARIOS = list(scenarios())
 
 
 @pytest.mark.parametrize(
-    "scenario", SCENARIOS, ids=[f"{one.feature}: {one.name}" for one in SCENARIOS]
+    "scenario", SCENARIOS, ids=[f"{scenario.feature}: {scenario.name}" for scenario in SCENARIOS]
 )
 async def test_scenario(lab, scenario):
     await play(scenario, lab)
 
 
 def test_no_two_scenarios_have_the_same_name():
-    names = [(one.feature, one.name) for one in SCENARIOS]
+    names = [(scenario.feature, scenario.name) for scenario in SCENARIOS]
 
     assert sorted(set(names)) == sorted(names)

@@ -87,7 +87,7 @@ def places(rabbitmq_url, redis_url, postgres_url):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("half", range(2))
 async def test_every_scenario_passes_on_the_cluster(places, tmp_path, monkeypatch, half):
-    some = [one for one in scenarios() if not in_time(one)][half::2]
+    some = [scenario for scenario in scenarios() if not in_time(scenario)][half::2]
     async with cluster(places, tmp_path, monkeypatch, RealTime()) as laboratory:
         failed = await _failed(some, laboratory)
     assert [] == failed
@@ -98,7 +98,7 @@ async def test_every_scenario_about_time_passes_on_the_cluster(places, tmp_path,
     time = JumpingTime()
     monkeypatch.setattr(HostClock, "now_ms", lambda _: time.now)
     monkeypatch.setattr(HostClock, "wait", lambda _, event, until_ms: time.wait(event, until_ms))
-    some = [one for one in scenarios() if in_time(one)]
+    some = [scenario for scenario in scenarios() if in_time(scenario)]
     async with cluster(places, tmp_path, monkeypatch, time) as laboratory:
         failed = await _failed(some, laboratory)
     assert [] == failed

@@ -16,13 +16,15 @@ ROWS = [
 
 
 def test_every_scenario_of_the_table_exists():
-    known = {(one.feature, re.sub(r" \(\d+\)$", "", one.name)) for one in scenarios()}
+    known = {
+        (scenario.feature, re.sub(r" \(\d+\)$", "", scenario.name)) for scenario in scenarios()
+    }
 
     assert [] == [row for row in ROWS if (row[1].strip("`"), row[2]) not in known]
 
 
 def test_every_file_of_scenarios_is_in_the_table():
-    assert {one.feature for one in scenarios()} == {row[1].strip("`") for row in ROWS}
+    assert {scenario.feature for scenario in scenarios()} == {row[1].strip("`") for row in ROWS}
 
 
 def test_every_construct_that_the_reader_knows_is_in_the_table():

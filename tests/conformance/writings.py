@@ -62,4 +62,4 @@ class Writings:
         wanted = [f"%{text}%", f"%{text.encode().hex()}%"]
         async with self._store.connection() as db:
             tables = [row["tablename"] for row in await db.fetch(_TABLES)]
-            return [one for one in tables if await db.fetchval(_HOLDS.format(one), wanted)]
+            return [table for table in tables if await db.fetchval(_HOLDS.format(table), wanted)]

@@ -19,7 +19,7 @@ def item(index, node="a", **fields):
 
 
 def told(events):
-    return [(one.type, one.node_id) for one in events]
+    return [(event.type, event.node_id) for event in events]
 
 
 # -- rules ---------------------------------------------------------------------------------------
@@ -99,8 +99,8 @@ async def masters(postgres_url):
     """Two stores on one database, as two masters have."""
     stores = [await open_store(postgres_url) for _ in range(2)]
     yield stores
-    for one in stores:
-        await one.close()
+    for store in stores:
+        await store.close()
 
 
 async def log_of(store, run="x1"):

@@ -50,7 +50,7 @@ async def test_runs_that_ended_longer_ago_than_history_is_kept_are_dropped(store
     again = await Retention(store, Noon(), log, 30 * DAY_MS).turn()
 
     assert (2, 0) == (dropped, again)
-    assert ["young"] == [one.execution_id for one in await store.executions()]
+    assert ["young"] == [execution.execution_id for execution in await store.executions()]
     assert [("info", "dropped 2 runs that ended too long ago to be kept")] == log.lines
 
 

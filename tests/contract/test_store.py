@@ -68,7 +68,7 @@ async def test_a_run_begins_once(store):
 async def test_of_many_who_begin_the_same_run_one_is_told_yes(opener):
     stores = [await opener() for _ in range(3)]
 
-    answers = await asyncio.gather(*(one.begin(execution()) for one in stores * 3))
+    answers = await asyncio.gather(*(store.begin(execution()) for store in stores * 3))
 
     assert 1 == sum(answers)
 
@@ -79,7 +79,7 @@ async def test_runs_are_listed_newest_first_by_status_and_up_to_a_limit(store):
     await store.fold([], [completion("x3")])
 
     def names(runs):
-        return [one.execution_id for one in runs]
+        return [run.execution_id for run in runs]
 
     assert ["x4", "x2", "x3", "x1"] == names(await store.executions())
     assert ["x4", "x2"] == names(await store.executions(limit=2))
@@ -249,8 +249,8 @@ async def test_masters_that_fold_the_same_messages_at_once_write_one_history(ope
 
     await asyncio.gather(
         *(
-            one.fold(statuses[::way], endings[::way])
-            for one in stores
+            store.fold(statuses[::way], endings[::way])
+            for store in stores
             for way in (1, -1)
             for _ in range(3)
         )
@@ -351,7 +351,7 @@ async def test_pruning_takes_more_runs_than_fit_into_one_transaction(store):
 async def test_many_who_open_a_new_store_at_once_all_succeed(opener):
     stores = await asyncio.gather(*(opener() for _ in range(6)))
 
-    assert [[]] * 6 == [await one.executions() for one in stores]
+    assert [[]] * 6 == [await store.executions() for store in stores]
 
 
 def foreign(path):
@@ -429,7 +429,7 @@ async def test_the_next_generation_is_taken_once(opener):
     stores = [await opener(), await opener()]
     await stores[0].begin(execution())
 
-    answers = await asyncio.gather(*(one.regenerate("x1", 0, 7_000) for one in stores * 3))
+    answers = await asyncio.gather(*(store.regenerate("x1", 0, 7_000) for store in stores * 3))
 
     assert 1 == sum(answers)
     assert 1 == (await stores[0].execution("x1")).generation

@@ -20,7 +20,7 @@ from onward.runtime.queues import COMPLETION, EXECUTION, RETRIES, STATUS, TIMEOU
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "rabbitmq"
 DEFINITIONS = json.loads((FOLDER / "definitions.json").read_text())
-ALL = tuple(one.name for one in Topology().queues())
+ALL = tuple(queue.name for queue in Topology().queues())
 
 _spec = importlib.util.spec_from_file_location("onward_deploy_apply", FOLDER / "apply.py")
 applying = importlib.util.module_from_spec(_spec)
@@ -31,7 +31,10 @@ _spec.loader.exec_module(applying)
 def urls(rabbitmq_server, rabbitmq_url):
     """Apply the definitions to the test's virtual host; return the URL of each user."""
     host = rabbitmq_url.rpartition("/")[2]
-    names = {one["name"]: f"{one['name']}_{secrets.token_hex(4)}" for one in DEFINITIONS["users"]}
+    names = {
+        definition["name"]: f"{definition['name']}_{secrets.token_hex(4)}"
+        for definition in DEFINITIONS["users"]
+    }
     text = json.dumps({**DEFINITIONS, "vhosts": []}).replace(
         '"vhost": "onward"', f'"vhost": "{host}"'
     )
@@ -127,7 +130,7 @@ def test_the_observer_publishes_nothing_and_sees_how_long_a_queue_is(urls):
 async def test_the_doctor_tells_what_a_user_without_rights_cannot_see(urls, role):
     findings = await examine(DoctorTarget(Path("onward.db"), rabbitmq_url=urls[role]))
 
-    told = [one for one in findings if one.check == "rabbitmq queues"]
+    told = [finding for finding in findings if finding.check == "rabbitmq queues"]
     assert ["warning"] == [one.level for one in told]
     assert "this user may not configure them" in told[0].found
     assert healthy(findings)
@@ -161,10 +164,10 @@ def test_no_user_makes_changes_or_deletes_a_queue(urls, role):
 
 
 def test_the_file_has_the_queues_of_the_topology_and_no_password():
-    queues = {one["name"]: one["arguments"] for one in DEFINITIONS["queues"]}
-    assert {one.name: dict(one.arguments) for one in Topology().queues()} == queues
-    assert [DEAD_LETTERS] == [one["name"] for one in DEFINITIONS["exchanges"]]
-    assert all({"name", "tags"} == set(one) for one in DEFINITIONS["users"])
+    queues = {definition["name"]: definition["arguments"] for definition in DEFINITIONS["queues"]}
+    assert {queue.name: dict(queue.arguments) for queue in Topology().queues()} == queues
+    assert [DEAD_LETTERS] == [definition["name"] for definition in DEFINITIONS["exchanges"]]
+    assert all({"name", "tags"} == set(definition) for definition in DEFINITIONS["users"])
 
 
 def test_a_password_that_is_not_set_is_named():

@@ -73,7 +73,7 @@ def test_a_worker_has_more_time_to_end_than_it_takes():
 
 def test_every_service_of_compose_is_checked_before_others_need_it():
     services = compose()
-    needed = {name for one in services.values() for name in one.get("depends_on", {})}
+    needed = {name for service in services.values() for name in service.get("depends_on", {})}
     healthy = {name for name, one in services.items() if "healthcheck" in one}
 
     assert {"rabbitmq", "redis", "postgres", "broker-users"} == needed
@@ -85,7 +85,7 @@ def test_whoever_uses_our_image_can_build_it():
     ours = [one for one in compose().values() if one["image"] == "onward:local"]
 
     assert 4 == len(ours)
-    assert all(one["build"] == "." for one in ours)
+    assert all(our["build"] == "." for our in ours)
 
 
 def test_redis_of_compose_is_durable_and_never_evicts():
@@ -100,7 +100,7 @@ def test_every_variable_of_compose_is_in_the_example():
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_each_process_uses_its_own_broker_user(name):
-    users = {one["name"] for one in DEFINITIONS["users"]}
+    users = {definition["name"] for definition in DEFINITIONS["users"]}
     url = compose()[name]["environment"]["ONWARD_RABBITMQ_URL"]
     keys = {
         one["name"]: one["valueFrom"]["secretKeyRef"]["key"]
@@ -118,7 +118,7 @@ def test_workers_scale_on_the_queues_that_they_read():
     queues = {one["metadata"]["queueName"] for one in scaled["triggers"]}
 
     assert {"workflow.execution", "workflow.timeout.process"} == queues
-    assert queues <= {one.name for one in Topology().queues()}
+    assert queues <= {queue.name for queue in Topology().queues()}
     assert scaled["scaleTargetRef"]["name"] in objects("Deployment")
     assert "replicas" not in objects("Deployment")["onward-worker"]["spec"]
 

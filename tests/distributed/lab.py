@@ -115,7 +115,7 @@ class Lab:
             for task in tasks:
                 task.cancel()
             results = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [asyncio.CancelledError] * len(works) == [type(one) for one in results]
+        assert [asyncio.CancelledError] * len(works) == [type(result) for result in results]
 
     def program(self, document: dict[str, Any]) -> GraphProgram:
         """Return a compiled document."""
@@ -148,7 +148,7 @@ class Lab:
 
         async def told() -> bool:
             # Statuses and endings are folded beside each other: the last status may come later.
-            return {one.node_id for one in await store.node_runs(execution_id)} >= set(last)
+            return {run.node_id for run in await store.node_runs(execution_id)} >= set(last)
 
         await until(told)
         history = await store.node_runs(execution_id)
@@ -180,7 +180,9 @@ class Lab:
 
     async def told(self) -> bool:
         """Whether the master is done with the ends of the runs that ended."""
-        return {one.execution_id for one in self.folded.completions} >= set(self.ended)
+        return {completion.execution_id for completion in self.folded.completions} >= set(
+            self.ended
+        )
 
     async def keys(self) -> set[str]:
         """Return every key in Redis that some run has left there."""
@@ -229,8 +231,8 @@ def check_end(rabbitmq: str, lab: Lab) -> None:
     news = (STATUS, COMPLETION)
     assert {} == {name: count for name, count in held(rabbitmq).items() if name not in news}
     # Two workers on copies of one message may both tell the end, but never two different ends.
-    completions = {msgspec.json.encode(one) for one in lab.folded.completions}
-    told = [msgspec.json.decode(one)["execution_id"] for one in completions]
+    completions = {msgspec.json.encode(completion) for completion in lab.folded.completions}
+    told = [msgspec.json.decode(completion)["execution_id"] for completion in completions]
     assert sorted(lab.ended) == sorted(told), "one completion for each run"
 
 

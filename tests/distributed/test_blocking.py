@@ -33,7 +33,7 @@ async def test_a_connection_with_a_small_heartbeat_outlives_a_node_that_burns(ti
         hot = await tight.start(document)
 
         async def begun():
-            return "hot" in [one.node for one in (await tight.cluster.explain(hot)).waits]
+            return "hot" in [wait.node for wait in (await tight.cluster.explain(hot)).waits]
 
         await until(begun)
         run = await tight.start(other)

@@ -93,7 +93,7 @@ async def test_a_worker_that_stops_hands_a_long_node_over_at_once(
             ended = await lab.finish(run)
 
     assert "completed" == ended.status
-    first_key, second_key = [one.key for one in lab.book.executions]
+    first_key, second_key = [execution.key for execution in lab.book.executions]
     assert first_key == second_key
 
 

@@ -64,9 +64,9 @@ async def test_a_large_split_tells_how_far_it_is_a_hundred_times(lab):
     await until(lambda: _told(lab.folded.statuses, "all", "success"))
 
     told = [
-        one.progress.processed
-        for one in lab.folded.statuses
-        if one.status == "waiting" and one.progress
+        status.progress.processed
+        for status in lab.folded.statuses
+        if status.status == "waiting" and status.progress
     ]
     assert list(range(3, 301, 3)) == sorted(told)
 

@@ -66,8 +66,8 @@ async def test_a_node_is_tried_again_until_it_succeeds(lab):
     ended = await lab.run(document)
 
     assert ("completed", "at last") == (ended.status, ended.output("after"))
-    assert [1, 2, 3] == [one.attempt for one in lab.book.executions]
-    assert 1 == len({one.key for one in lab.book.executions})
+    assert [1, 2, 3] == [execution.attempt for execution in lab.book.executions]
+    assert 1 == len({execution.key for execution in lab.book.executions})
 
 
 async def test_a_short_wait_behind_a_long_one_is_not_blocked_by_it(lab):

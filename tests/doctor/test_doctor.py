@@ -32,7 +32,7 @@ def channel(rabbitmq_url):
 
 def redeclare(channel, name, **changes):
     """Make a queue anew, with some of its arguments changed."""
-    wanted = next(one for one in Topology().queues() if one.name == name)
+    wanted = next(queue for queue in Topology().queues() if queue.name == name)
     arguments = {**wanted.arguments, **{f"x-{k.replace('_', '-')}": v for k, v in changes.items()}}
     channel.queue_delete(name)
     channel.queue_declare(

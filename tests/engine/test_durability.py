@@ -61,7 +61,7 @@ async def test_a_run_can_die_after_any_commit_and_ends_the_same(lab, tmp_path):
     lab.open_journal = lambda path: Photographer(path, album)
     whole = await lab.run(EVERYTHING, GIVEN)
     visits = {(run.token_id, run.node_id) for run in whole.history}
-    keys = {one.key for one in lab.book.executions}
+    keys = {execution.key for execution in lab.book.executions}
 
     pictures = sorted(album.iterdir())[:-1]
     assert len(pictures) > 10
@@ -71,7 +71,7 @@ async def test_a_run_can_die_after_any_commit_and_ends_the_same(lab, tmp_path):
         resumed = await again.resume(whole.execution_id)
         assert settled(whole) == settled(resumed)
         assert visits == {(run.token_id, run.node_id) for run in resumed.history}
-        assert {one.key for one in again.book.executions} <= keys
+        assert {execution.key for execution in again.book.executions} <= keys
 
 
 def over(news):
@@ -130,7 +130,7 @@ async def test_news_is_told_only_after_it_is_committed(lab):
     async with lab.engine() as engine:
         run = await lab.start(engine, document)
         await lab.book.until_parked(1)
-        told = {one.node_id for one in lab.news if one.status == "success"}
+        told = {new.node_id for new in lab.news if new.status == "success"}
         with closing(sqlite3.connect(lab.path)) as db:
             stored = {row[0] for row in db.execute("SELECT node_id FROM node_run")}
         lab.book.gate("g").set()
@@ -159,7 +159,7 @@ async def test_two_starts_with_one_id_at_the_same_time_are_one_run_and_one_refus
         answers = await asyncio.gather(*starts, return_exceptions=True)
         other = await lab.finish(engine, await lab.start(engine, SIMPLE))
 
-    assert ["InputError", "str"] == sorted(type(one).__name__ for one in answers)
+    assert ["InputError", "str"] == sorted(type(answer).__name__ for answer in answers)
     assert "completed" == other.status
 
 

@@ -34,9 +34,9 @@ async def test_old_runs_are_dropped_and_others_stay(tmp_path):
             counts = [await forgetting.prune(999), await forgetting.prune(1001)]
         finally:
             second.close()
-        left = [one.execution_id async for one in engine.runs()]
-        events = [one.seq async for one in young.events()]
-        lines = [one.message async for one in young.logs()]
+        left = [run.execution_id async for run in engine.runs()]
+        events = [event.seq async for event in young.events()]
+        lines = [log.message async for log in young.logs()]
 
     assert [0, 45] == counts
     assert [young.id] == left

@@ -52,7 +52,7 @@ def test_an_older_file_keeps_its_runs_and_takes_cancelled_ones(tmp_path):
     journal.commit(JournalCommit(definitions=[Definition("ref", "wf", b"{}")], started=[begun]))
     journal.commit(JournalCommit(ended=[ended]))
 
-    assert ["cancelled", "completed"] == [one.status for one in journal.executions()]
+    assert ["cancelled", "completed"] == [execution.status for execution in journal.executions()]
     assert 0 == journal.last_event("x1")
     journal.close()
 
@@ -71,7 +71,7 @@ def test_an_older_file_can_be_looked_at_without_changing_it(tmp_path):
     before = shape(path)
 
     history = SqliteHistory(path)
-    runs = [one.execution_id for one in history.executions()]
+    runs = [execution.execution_id for execution in history.executions()]
     history.close()
 
     assert (["x1"], before) == (runs, shape(path))

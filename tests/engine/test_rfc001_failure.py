@@ -246,7 +246,7 @@ async def test_a_node_that_was_cancelled_by_the_end_of_its_engine_runs_again_aft
 
     assert ("completed", 1) == (ended.status, ended.output("p"))
     assert 2 == len(lab.book.executions)
-    assert 1 == len({one.key for one in lab.book.executions})
+    assert 1 == len({execution.key for execution in lab.book.executions})
 
 
 async def test_a_credential_that_cannot_be_found_fails_the_node(lab):

@@ -19,7 +19,7 @@ def retried(**policy):
 
 
 def pauses(lab):
-    times = [one.at_ms for one in lab.book.executions]
+    times = [execution.at_ms for execution in lab.book.executions]
     return [after - before for before, after in pairwise(times)]
 
 
@@ -39,7 +39,7 @@ async def test_attempts_are_as_far_apart_as_the_policy_says(lab, policy, expecte
     ended = await lab.run(retried(**policy))
 
     assert expected == pauses(lab)
-    assert [1, 2, 3, 4, 5] == [one.attempt for one in lab.book.executions]
+    assert [1, 2, 3, 4, 5] == [execution.attempt for execution in lab.book.executions]
     assert ("halted", "attempt 5 fails") == (ended.status, ended.message.error.message)
 
 
@@ -60,7 +60,7 @@ async def test_a_retry_that_succeeds_is_a_success(lab):
 async def test_every_attempt_has_the_same_idempotency_key(lab):
     await lab.run(retried(delay=1))
 
-    assert 1 == len({one.key for one in lab.book.executions})
+    assert 1 == len({execution.key for execution in lab.book.executions})
 
 
 async def test_visits_of_one_node_by_two_tokens_have_different_idempotency_keys(lab):
@@ -75,20 +75,20 @@ async def test_visits_of_one_node_by_two_tokens_have_different_idempotency_keys(
 
     await lab.run(document)
 
-    assert 2 == len({one.key for one in lab.book.executions})
+    assert 2 == len({execution.key for execution in lab.book.executions})
 
 
 async def test_only_the_codes_named_are_tried_again(lab):
     await lab.run(retried(on=["OTHER"]))
     await lab.run(retried(on=["OTHER", "PROBE"]))
 
-    assert [1, 1, 2, 3, 4, 5] == [one.attempt for one in lab.book.executions]
+    assert [1, 1, 2, 3, 4, 5] == [execution.attempt for execution in lab.book.executions]
 
 
 async def test_a_failed_attempt_says_when_the_next_one_is(lab):
     ended = await lab.run(retried(delay=3, backoff="constant"))
 
-    first, *_, last = [one for one in ended.statuses("p") if one.status == "failed"]
+    first, *_, last = [status for status in ended.statuses("p") if status.status == "failed"]
     assert {"retry_at": START_MS + 3000, "next_attempt": 2} == first.metadata
     assert None is last.metadata
 
@@ -117,7 +117,7 @@ async def test_a_retry_survives_a_restart(lab):
     lab.clock.hold()
     async with lab.engine() as engine:
         run = await lab.start(engine, document)
-        await lab.book.until(lambda: any(getattr(one, "metadata", None) for one in lab.news))
+        await lab.book.until(lambda: any(getattr(new, "metadata", None) for new in lab.news))
     lab.clock.release()
 
     ended = await lab.resume(run)
@@ -140,5 +140,7 @@ async def test_a_short_retry_behind_a_long_one_is_not_blocked_by_it(lab):
     await lab.run(document)
 
     assert [("short", 1_000), ("long", 600_000)] == [
-        (one.tag, one.at_ms - START_MS) for one in lab.book.executions if one.attempt == 2
+        (execution.tag, execution.at_ms - START_MS)
+        for execution in lab.book.executions
+        if execution.attempt == 2
     ]

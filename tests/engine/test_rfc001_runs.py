@@ -25,7 +25,7 @@ async def test_many_leaves_complete_the_run_once_and_only_after_the_last(lab):
         for i in (2, 0, 3):
             lab.book.gate(f"g{i}").set()
         await lab.book.until_parked(1)
-        early = [one for one in lab.news if not hasattr(one, "node_id")]
+        early = [new for new in lab.news if not hasattr(new, "node_id")]
         lab.book.gate("g1").set()
         ended = await lab.finish(engine, run)
 

@@ -211,7 +211,7 @@ async def test_the_aggregator_waits_for_the_paths_of_an_item_that_lead_nowhere(l
     async with lab.engine() as engine:
         run = await lab.start(engine, document, [1])
         await lab.book.until_parked(1)
-        early = [one for one in lab.news if getattr(one, "progress", None)]
+        early = [new for new in lab.news if getattr(new, "progress", None)]
         lab.book.gate("g").set()
         ended = await lab.finish(engine, run)
 

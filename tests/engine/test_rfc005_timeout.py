@@ -152,5 +152,7 @@ async def test_merges_in_several_items_time_out_each_on_their_own(lab):
     ended = await lab.run(document, [10, 50, 20])
 
     outputs = ended.output("all")
-    assert ["MERGE_TIMEOUT"] == [one["error"]["code"] for one in outputs if isinstance(one, dict)]
-    assert [2, 2] == [len(one) for one in outputs if isinstance(one, list)]
+    assert ["MERGE_TIMEOUT"] == [
+        output["error"]["code"] for output in outputs if isinstance(output, dict)
+    ]
+    assert [2, 2] == [len(output) for output in outputs if isinstance(output, list)]

@@ -95,7 +95,9 @@ async def test_an_item_that_waits_does_not_hold_up_the_others(lab):
     await lab.run(document, [300, 1, 20, 1])
 
     assert [1, 1, 20, 300] == lab.book.tags()
-    assert [1_000, 1_000, 20_000, 300_000] == [one.at_ms - START_MS for one in lab.book.executions]
+    assert [1_000, 1_000, 20_000, 300_000] == [
+        execution.at_ms - START_MS for execution in lab.book.executions
+    ]
 
 
 async def test_a_short_wait_behind_a_long_one_is_not_blocked_by_it(lab):
@@ -112,7 +114,7 @@ async def test_a_short_wait_behind_a_long_one_is_not_blocked_by_it(lab):
     await lab.run(document)
 
     assert [("short", 1_000), ("long", 6_000)] == [
-        (one.tag, one.at_ms - START_MS) for one in lab.book.executions
+        (execution.tag, execution.at_ms - START_MS) for execution in lab.book.executions
     ]
 
 
@@ -120,14 +122,14 @@ async def test_a_wait_goes_on_after_a_restart_and_is_not_started_anew(lab):
     lab.clock.hold()
     async with lab.engine() as engine:
         run = await lab.start(engine, waiting(amount=1, unit="hours"))
-        await lab.book.until(lambda: any(getattr(one, "metadata", None) for one in lab.news))
+        await lab.book.until(lambda: any(getattr(new, "metadata", None) for new in lab.news))
     lab.clock.now += HOUR_MS // 2
     lab.clock.release()
 
     ended = await lab.resume(run)
 
     assert "completed" == ended.status
-    assert [START_MS + HOUR_MS] == [one.at_ms for one in lab.book.executions]
+    assert [START_MS + HOUR_MS] == [execution.at_ms for execution in lab.book.executions]
     assert 1 == ended.states("pause").count("waiting")
 
 
@@ -135,7 +137,7 @@ async def test_a_wait_that_was_due_while_nobody_served_it_resumes_at_once(lab):
     lab.clock.hold()
     async with lab.engine() as engine:
         run = await lab.start(engine, waiting(amount=1, unit="hours"))
-        await lab.book.until(lambda: any(getattr(one, "metadata", None) for one in lab.news))
+        await lab.book.until(lambda: any(getattr(new, "metadata", None) for new in lab.news))
     lab.clock.now += 48 * HOUR_MS
 
     ended = await lab.resume(run)

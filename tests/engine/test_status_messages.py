@@ -17,7 +17,7 @@ async def test_every_node_runs_before_it_succeeds_and_the_completion_is_last(lab
 
     ended = await lab.run(document)
 
-    said = [(one.node_id, one.status) for one in ended.statuses()]
+    said = [(status.node_id, status.status) for status in ended.statuses()]
     expected = [(name, state) for name in ("start", "a", "p") for state in ("running", "success")]
     assert expected == said
     assert isinstance(ended.news[-1], CompletionMessage)
@@ -78,7 +78,7 @@ async def test_a_merge_says_how_many_of_its_branches_have_arrived(lab):
 
     ended = await lab.run(document)
 
-    waiting = [one.details for one in ended.statuses("join") if one.status == "waiting"]
+    waiting = [status.details for status in ended.statuses("join") if status.status == "waiting"]
     assert [{"arrived": 1, "expected": 3}, {"arrived": 2, "expected": 3}] == waiting
     assert "success" == ended.states("join")[-1]
 
@@ -94,7 +94,7 @@ async def test_an_aggregator_says_how_far_it_is(lab):
 
     ended = await lab.run(document, [0, 1, 0])
 
-    progress = [one.progress for one in ended.statuses("all") if one.status == "waiting"]
+    progress = [status.progress for status in ended.statuses("all") if status.status == "waiting"]
     assert [1, 2, 3] == [one.processed for one in progress]
     assert {3} == {one.total for one in progress}
     assert 1 == progress[-1].failed
@@ -111,7 +111,7 @@ async def test_the_progress_of_a_huge_split_is_told_in_far_fewer_messages_than_i
 
     ended = await lab.run(document, list(range(2000)))
 
-    processed = [one.progress.processed for one in ended.statuses("all") if one.progress]
+    processed = [status.progress.processed for status in ended.statuses("all") if status.progress]
     assert sorted(processed) == processed
     assert 2000 == processed[-1]
     assert len(processed) < 400
@@ -132,15 +132,15 @@ async def test_statuses_inside_a_split_carry_the_lineage_of_the_rfc(lab):
 
     stacks = [
         [(frame["split_node_id"], frame["branch_id"], frame["item_index"], frame["total_items"])
-         for frame in as_wire(one)["lineage_stack"]]
-        for one in ended.statuses("p") if one.status == "success"
+         for frame in as_wire(status)["lineage_stack"]]
+        for status in ended.statuses("p") if status.status == "success"
     ]  # fmt: skip
     assert sorted(stacks) == sorted(
         [("outer", f"run-1_outer_{i}", i, 2), ("inner", f"run-1_inner_{j}", j, n)]
         for i, j, n in ((0, 0, 1), (1, 0, 2), (1, 1, 2))
     )
     assert [1, 1] == [
-        len(one.lineage_stack) for one in ended.statuses("row") if one.status == "success"
+        len(status.lineage_stack) for status in ended.statuses("row") if status.status == "success"
     ]
     assert () == ended.statuses("table")[-1].lineage_stack
 

@@ -202,7 +202,7 @@ async def test_a_wait_says_when_it_is_over_and_a_merge_when_it_gives_up(lab):
 
     async def waiting():
         found = await lab.cluster.explain(run)
-        return ["merge", "limit", "timer"] == [one.kind for one in found.waits]
+        return ["merge", "limit", "timer"] == [wait.kind for wait in found.waits]
 
     await until(waiting)
     merge, limit, timer = (await lab.cluster.explain(run)).waits
@@ -247,7 +247,7 @@ async def test_a_timer_that_no_scheduler_sends_is_overdue(idle):
 
         async def overdue():
             found = await idle.cluster.explain(run)
-            return any("overdue: does a scheduler run?" in one.text for one in found.waits)
+            return any("overdue: does a scheduler run?" in wait.text for wait in found.waits)
 
         await until(overdue)
 

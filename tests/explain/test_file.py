@@ -44,12 +44,12 @@ class Desk:
 
         async def told():
             seen[:] = [await self.explain(run)]
-            return sorted(texts) == sorted(one.text for one in seen[0].waits)
+            return sorted(texts) == sorted(wait.text for wait in seen[0].waits)
 
         try:
             await until(told)
         except TimeoutError:
-            assert sorted(texts) == sorted(one.text for one in seen[0].waits)
+            assert sorted(texts) == sorted(wait.text for wait in seen[0].waits)
         return seen[0]
 
 
@@ -138,7 +138,7 @@ async def test_timers_say_when_a_wait_a_retry_and_a_limit_are_due(desk):
     run = await desk.start(document)
 
     async def waiting():
-        kinds = [one.kind for one in (await desk.explain(run)).waits]
+        kinds = [wait.kind for wait in (await desk.explain(run)).waits]
         return ["merge", "limit", "timer", "timer"] == kinds
 
     await until(waiting)
@@ -178,7 +178,7 @@ async def test_a_message_that_cannot_be_read_is_told(tmp_path):
     found = await explain_in_file(run, path, catalogue)
 
     assert ["1 of its messages cannot be read: it will end in quarantine"] == [
-        one.text for one in found.waits
+        wait.text for wait in found.waits
     ]
 
 

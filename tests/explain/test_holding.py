@@ -142,7 +142,7 @@ async def test_a_message_that_is_tried_again_says_when_and_why(idle, postgres_ur
     async with idle.running(worker.run()):
 
         async def told():
-            return "trouble" in [one.kind for one in (await idle.cluster.explain(run)).waits]
+            return "trouble" in [wait.kind for wait in (await idle.cluster.explain(run)).waits]
 
         await until(told)
         found = await idle.cluster.explain(run)
@@ -167,7 +167,7 @@ def test_a_message_in_trouble_that_nobody_has_claimed_is_told_once():
         Facts(run=run, snapshot=snapshot, layout=layout, node_runs=[], quarantined=[], now_ms=0)
     )
 
-    assert ["trouble"] == [one.kind for one in found.waits]
+    assert ["trouble"] == [wait.kind for wait in found.waits]
 
 
 def a_run():

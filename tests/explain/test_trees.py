@@ -31,7 +31,7 @@ async def waits(tmp_path):
             async def told():
                 found = await explain_in_file(run, path)
                 seen[:] = [found]
-                kinds = [one.kind for one in found.waits]
+                kinds = [wait.kind for wait in found.waits]
                 return len(kinds) == many and "work" not in kinds
 
             await until(told)
@@ -44,11 +44,11 @@ async def test_a_fork_names_the_branches_that_have_not_ended(waits):
     branches = [{"a": SLOW}, {"b": QUICK}, {"c": {"do": [{"d": SLOW}]}}]
     found = await waits(workflow({"one": QUICK}, {"all": {"fork": {"branches": branches}}}), 3)
 
-    fork = next(one for one in found.waits if one.kind == "fork")
+    fork = next(wait for wait in found.waits if wait.kind == "fork")
     assert "waits for branches a, c of fork /do/1/all, 1 of 3 ended" == fork.text
     assert ("/do/1/all/fork/branches/0/a", "/do/1/all/fork/branches/2/c") == fork.missing
     assert (1, 3, "/do/1/all") == (fork.done, fork.total, fork.node)
-    timers = sorted(one.text for one in found.waits if one.kind == "timer")
+    timers = sorted(wait.text for wait in found.waits if wait.kind == "timer")
     assert timers[0].startswith("/do/1/all/fork/branches/0/a waits until 2")
     assert timers[1].startswith("/do/1/all/fork/branches/2/c/do/0/d waits until 2")
     assert "it waits for the branches of a fork, a time to come" == found.summary
@@ -58,7 +58,7 @@ async def test_one_branch_that_is_left_is_named_alone(waits):
     branches = [{"a": QUICK}, {"b": SLOW}]
     found = await waits(workflow({"f": {"fork": {"branches": branches}}}), 2)
 
-    assert "waits for branch b of fork /do/0/f, 1 of 2 ended" in [one.text for one in found.waits]
+    assert "waits for branch b of fork /do/0/f, 1 of 2 ended" in [wait.text for wait in found.waits]
 
 
 async def test_a_race_names_everybody_who_may_win_it(waits):
@@ -66,7 +66,7 @@ async def test_a_race_names_everybody_who_may_win_it(waits):
     found = await waits(workflow({"r": {"fork": race}}), 3)
 
     text = "waits for the first of 2 branches of fork /do/0/r: a, b"
-    assert text in [one.text for one in found.waits]
+    assert text in [wait.text for wait in found.waits]
 
 
 async def test_a_pause_before_another_attempt_says_what_failed(waits):
@@ -92,7 +92,7 @@ async def test_a_time_limit_is_said_once_and_for_what_it_is(waits):
     limited = {"do": [{"s": SLOW}], "timeout": {"after": "PT2H"}}
     found = await waits(workflow({"d": limited}, timeout={"after": "PT9H"}), 3)
 
-    limits = sorted(one.text for one in found.waits if one.kind == "limit")
+    limits = sorted(wait.text for wait in found.waits if wait.kind == "limit")
     assert limits[0].startswith("/do/0/d is given up at 2")
     assert limits[1].startswith("the workflow is given up at 2")
-    assert all(one.endswith(" if it has not ended by then") for one in limits)
+    assert all(limit.endswith(" if it has not ended by then") for limit in limits)

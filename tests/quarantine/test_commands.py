@@ -87,7 +87,7 @@ def test_what_the_broker_put_there_has_no_note_but_is_shown_and_released(
 
     done = onward("quarantine", "ls", "--json")
     assert ["the broker gave it up: it was delivered too often, or found no queue"] == [
-        one["reason"] for one in json.loads(done.out)
+        load["reason"] for load in json.loads(done.out)
     ]
     assert 0 == onward("quarantine", "release", 1).code
     assert ["run-9"] == [json.loads(one)["execution_id"] for one in take(rabbitmq_url, EXECUTION)]

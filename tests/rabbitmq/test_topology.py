@@ -151,7 +151,9 @@ def test_every_quorum_queue_says_how_often_it_delivers():
 
 
 def test_work_that_is_delivered_too_often_is_not_dropped():
-    limited = [one for one in Topology("quorum").queues() if one.name.startswith("workflow.exec")]
+    limited = [
+        queue for queue in Topology("quorum").queues() if queue.name.startswith("workflow.exec")
+    ]
 
     assert 4 == len(limited)
     assert all("x-dead-letter-exchange" in queue.arguments for queue in limited)

@@ -63,7 +63,7 @@ async def test_competing_schedulers_never_share_a_timer(timers, redis):
     others = [RedisTimers(redis) for _ in range(4)]
 
     claimed = []
-    while batch := await asyncio.gather(*(one.claim_due(5, 10_000, 20) for one in others)):
+    while batch := await asyncio.gather(*(other.claim_due(5, 10_000, 20) for other in others)):
         if not any(batch):
             break
         claimed += [timer.timer_id for part in batch for timer in part]

@@ -101,7 +101,7 @@ async def test_work_that_asks_is_done_again_with_every_answer(evaluators):
     async def work(pace):
         seen.append(pace)
         with within_time_slice(pace):
-            return [compile_jq(one).evaluate(None, {}) for one in sources]
+            return [compile_jq(source).evaluate(None, {}) for source in sources]
 
     assert [29_999, 39_999, 2] == await evaluators.through(work)
     assert 3 == len(seen)

@@ -28,7 +28,7 @@ async def test_what_is_reported_together_travels_together():
     await batches[0].done
 
     assert [["a", "b", "c"]] == broker.taken
-    assert 1 == len({id(one) for one in batches})
+    assert 1 == len({id(batch) for batch in batches})
 
 
 async def test_a_status_that_is_not_taken_is_sent_until_it_is(monkeypatch):

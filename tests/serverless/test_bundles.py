@@ -64,7 +64,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
     _, problems = examine(source, file)
 
-    told = next(one for one in problems if one.code == "NOT_FETCHED")
+    told = next(problem for problem in problems if problem.code == "NOT_FETCHED")
     assert "No such file" in told.message
     assert "/do/0/a/call" == told.pointer
 
@@ -80,7 +80,7 @@ def test_functions_without_end_are_given_up(tmp_path, monkeypatch):
 
     _, problems = examine(source, file)
 
-    assert any("too much from outside" in one.message for one in problems)
+    assert any("too much from outside" in problem.message for problem in problems)
 
 
 def test_a_large_file_is_not_read_to_its_end(tmp_path):

@@ -118,7 +118,7 @@ def test_the_page_names_every_file_of_scenarios():
     page = (root / "docs" / "reference" / "serverless.md").read_text()
     features = sorted((root / "tests" / "conformance" / "features").glob("*.feature"))
 
-    assert [] == [one.stem for one in features if f"`{one.stem}`" not in page]
+    assert [] == [feature.stem for feature in features if f"`{feature.stem}`" not in page]
 
 
 def test_a_document_with_a_schedule_runs_once_and_says_who_keeps_it(onward):

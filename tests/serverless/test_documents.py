@@ -24,7 +24,9 @@ def test_a_document_is_of_this_language_when_it_says_its_version():
 def test_every_problem_is_told_at_once_with_its_place():
     text = HEAD + "do:\n  - one: {set: {a: '${ .x + }'}}\n  - two: {wat: 1}\nfoo: 1\n"
 
-    found = [(one.line, one.column, one.pointer, one.code) for one in problems(text)]
+    found = [
+        (problem.line, problem.column, problem.pointer, problem.code) for problem in problems(text)
+    ]
 
     assert [
         (3, 17, "/do/0/one/set/a", "BAD_EXPRESSION"),
@@ -40,11 +42,11 @@ def test_a_component_that_is_wrong_and_used_twice_is_told_once():
         + "do:\n  - a: {wait: PT1S, timeout: t}\n  - b: {wait: PT1S, timeout: t}\n"
     )
 
-    assert ["/use/timeouts/t/after"] == [one.pointer for one in problems(text)]
+    assert ["/use/timeouts/t/after"] == [problem.pointer for problem in problems(text)]
 
 
 def test_text_that_cannot_be_read_is_one_problem():
-    assert ["SYNTAX"] == [one.code for one in problems(HEAD + "do: [")]
+    assert ["SYNTAX"] == [problem.code for problem in problems(HEAD + "do: [")]
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 5])
@@ -146,4 +148,4 @@ def test_a_function_that_is_called_too_deep_inside_is_refused_there():
                 "do": [{"go": deep}],
             }
         )
-    assert ["TOO_DEEP"] == [one.code for one in refusal.value.problems]
+    assert ["TOO_DEEP"] == [problem.code for problem in refusal.value.problems]

@@ -21,7 +21,7 @@ from onward.cli.main import main
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "serverless"
 FILES = sorted(FOLDER.glob("*.yaml"))
-HERE = [one for one in FILES if one.stem != "grpc"]
+HERE = [file for file in FILES if file.stem != "grpc"]
 """Those that run in this process: a service of gRPC and its caller do not share one."""
 EXECUTABLE = Path(sys.executable).with_name("onward")
 DOCKER = """\
@@ -97,7 +97,7 @@ def words_of(command: str, monkeypatch) -> list[str]:
 @pytest.mark.parametrize("file", HERE, ids=[one.stem for one in HERE])
 def test_an_example_gives_what_its_head_says(file, here, monkeypatch, capfd):
     commands, expected = head(here / "examples" / "serverless" / file.name)
-    assert any(" run " in one for one in commands), "the head names no command that runs it"
+    assert any(" run " in command for command in commands), "the head names no command that runs it"
 
     for command in commands:
         with pytest.raises(SystemExit) as ending:
@@ -132,4 +132,4 @@ GROUPS = (
 
 
 def test_there_is_an_example_of_every_group_of_the_specification():
-    assert set() == set(GROUPS) - {one.stem for one in FILES}
+    assert set() == set(GROUPS) - {file.stem for file in FILES}

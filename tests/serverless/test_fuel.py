@@ -113,7 +113,7 @@ async def test_hard_work_is_spread_over_messages(lab):
     ended = await lab.run(workflow({"loop": loop}), {"n": 0})
 
     assert {"n": 40 * 8999} == output_of(ended)
-    assert len({one.token_id for one in lab.news if hasattr(one, "token_id")}) >= 3
+    assert len({new.token_id for new in lab.news if hasattr(new, "token_id")}) >= 3
 
 
 async def test_all_expressions_of_a_task_share_one_budget(lab):

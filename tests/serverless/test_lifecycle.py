@@ -48,7 +48,7 @@ async def test_a_file_holds_an_event_in_each_line(lab, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
 
     assert "io.serverlessworkflow.workflow.started.v1" == lines[0]["type"]
-    assert len(lines) == len({one["id"] for one in lines})
+    assert len(lines) == len({line["id"] for line in lines})
 
 
 async def test_what_was_told_is_not_told_again(lab):

@@ -124,7 +124,7 @@ def test_a_workflow_has_a_picture():
         )
     )
     picture = picture_of(tree)
-    ways = {(one.src.rpartition("/")[2], one.dst.rpartition("/")[2]) for one in picture.edges}
+    ways = {(edge.src.rpartition("/")[2], edge.dst.rpartition("/")[2]) for edge in picture.edges}
 
     assert {
         ("a", "f"), ("f", "x"), ("f", "y"), ("x", "t"), ("y", "t"),

@@ -23,7 +23,7 @@ GET = {"call": "http", "with": {"method": "get", "endpoint": "http://pets/1"}}
 
 def messages(lab):
     """Return how many messages the run was: each is told when it is taken up."""
-    return len({one.token_id for one in lab.news if hasattr(one, "token_id")})
+    return len({new.token_id for new in lab.news if hasattr(new, "token_id")})
 
 
 async def test_ten_tasks_and_an_activity_are_one_message(lab):
@@ -51,7 +51,7 @@ class Handled:
     def __init__(self, lab, document, given):
         self.program = lab.program(document)
         (self.token,), payloads = self.program.start("x", given, now_ms=1000)
-        self.stored = {one.ref.hash: bytes(one.body) for one in payloads}
+        self.stored = {payload.ref.hash: bytes(payload.body) for payload in payloads}
 
     def view(self):
         context = self.token.context
@@ -206,7 +206,7 @@ async def test_of_a_limit_and_a_wait_that_are_both_over_the_earlier_counts(lab):
     lab.clock.hold()
     async with lab.engine() as engine:
         run = await lab.start(engine, workflow({"b": limited}))
-        await lab.book.until(lambda: any(one.status == "waiting" for one in lab.news))
+        await lab.book.until(lambda: any(new.status == "waiting" for new in lab.news))
     lab.clock.now += 3_600_000  # nobody served the run for an hour
     lab.clock.release()
 

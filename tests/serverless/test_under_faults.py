@@ -169,7 +169,7 @@ def test_a_run_ends_once_and_as_it_would_in_peace(name):
             world = World(ServerlessProgram(parsed, calls), behave, seed, faults)
             witness = world.run({"n": 0})
             check_invariants(world)
-            (ending,) = {msgspec.json.encode(one) for one in witness.completions}
+            (ending,) = {msgspec.json.encode(completion) for completion in witness.completions}
             ended = msgspec.json.decode(ending)
             assert ("completed", expected) == (
                 ended["status"],
@@ -225,7 +225,7 @@ def test_a_workflow_that_takes_too_long_ends_once_too():
         world = World(ServerlessProgram(parsed, calls), steady, seed, BRUTAL)
         witness = world.run({"n": 0})
         check_invariants(world)
-        (ending,) = {msgspec.json.encode(one) for one in witness.completions}
+        (ending,) = {msgspec.json.encode(completion) for completion in witness.completions}
         assert 408 == msgspec.json.decode(ending)["error"]["details"]["status"]
 
 
@@ -303,7 +303,7 @@ def test_every_event_is_heard_once_whatever_happens(name):
             world = World(program, steady, seed, faults, sends=events)
             witness = world.run({"n": 0})
             check_invariants(world)
-            (ending,) = {msgspec.json.encode(one) for one in witness.completions}
+            (ending,) = {msgspec.json.encode(completion) for completion in witness.completions}
             ended = msgspec.json.decode(ending)
             assert ("completed", expected) == (
                 ended["status"],

@@ -156,11 +156,13 @@ def a_loop_skips_its_first_item(patch):
 
 def a_switch_takes_its_last_case(patch):
     def choose(self, task, given):
-        held = [one.then for one in task.cases if one.when and self.holds(one.when, given, task.at)]
+        held = [
+            case.then for case in task.cases if case.when and self.holds(case.when, given, task.at)
+        ]
         return (
             held[-1]
             if held
-            else next((one.then for one in task.cases if one.when is None), task.then)
+            else next((case.then for case in task.cases if case.when is None), task.then)
         )
 
     patch.setattr(walk.Walk, "_choose", choose)

@@ -111,18 +111,18 @@ class Ended:
     def statuses(self, node: str | None = None) -> list[NodeStatusMessage]:
         """Return the status messages, of one node or of all."""
         return [
-            one
-            for one in self.news
-            if isinstance(one, NodeStatusMessage) and node in (None, one.node_id)
+            new
+            for new in self.news
+            if isinstance(new, NodeStatusMessage) and node in (None, new.node_id)
         ]
 
     def states(self, node: str) -> list[str]:
         """Return the states a node went through, in order."""
-        return [one.status for one in self.statuses(node)]
+        return [status.status for status in self.statuses(node)]
 
     def visited(self) -> set[str]:
         """Return the nodes that anything was said about."""
-        return {one.node_id for one in self.statuses()}
+        return {status.node_id for status in self.statuses()}
 
     def outputs(self, node: str) -> list[Any]:
         """Return what each successful visit of `node` put out, in the order it was recorded."""
@@ -223,7 +223,7 @@ class Lab:
             execution_id,
             message,
             engine.context_of(message),
-            tuple(one for one in self.news if one.execution_id == execution_id),
+            tuple(new for new in self.news if new.execution_id == execution_id),
             tuple(engine.history(execution_id)),
         )
         check_promises(ended)
@@ -266,14 +266,14 @@ async def patiently(work: Awaitable[T]) -> T:
 
 def check_promises(ended: Ended) -> None:
     """Every run keeps these, whatever it is about."""
-    completions = [one for one in ended.news if isinstance(one, CompletionMessage)]
+    completions = [new for new in ended.news if isinstance(new, CompletionMessage)]
     assert [ended.message] == completions, "one completion, and it is the one that was returned"
     assert ended.news[-1] is completions[0], "the completion is the last word"
     visits = [(run.token_id, run.node_id) for run in ended.history]
     assert len(visits) == len(set(visits)), "a visit is recorded once"
     over: set[tuple[str, str]] = set()
-    for one in ended.statuses():
-        visit = (one.token_id, one.node_id)
-        assert visit not in over, f"{one.node_id} is {one.status} after it was over"
-        if one.status in ("success", "failed"):
+    for status in ended.statuses():
+        visit = (status.token_id, status.node_id)
+        assert visit not in over, f"{status.node_id} is {status.status} after it was over"
+        if status.status in ("success", "failed"):
             over.add(visit)

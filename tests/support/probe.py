@@ -49,7 +49,7 @@ class Book:
 
     def tags(self) -> list[Any]:
         """Return the tags of what was executed, in order."""
-        return [one.tag for one in self.executions]
+        return [execution.tag for execution in self.executions]
 
     def gate(self, name: str) -> asyncio.Event:
         """Return the gate called `name`; setting it opens it for good."""

@@ -66,7 +66,7 @@ def test_a_line_about_no_message_that_could_be_read_says_nothing_of_a_run():
 @pytest.fixture
 def restored():
     loggers = [logging.getLogger(name) for name in ("onward", "opentelemetry")]
-    before = [(list(one.handlers), one.level, one.propagate) for one in loggers]
+    before = [(list(logger.handlers), logger.level, logger.propagate) for logger in loggers]
     yield
     for one, (handlers, level, propagate) in zip(loggers, before, strict=True):
         one.handlers[:], one.propagate = handlers, propagate
@@ -107,7 +107,7 @@ async def test_on_the_cluster_every_line_of_a_node_says_where_it_is_from(watched
         ended = await lab.run(document, ["a", "b"])
 
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line[:1] == "{"]
-    about = [one for one in lines if one["message"] in ("a", "b")]
+    about = [line for line in lines if line["message"] in ("a", "b")]
     assert [("a", "each[0]"), ("b", "each[1]")] == sorted((o["message"], o["item"]) for o in about)
     run = ended.execution_id
     assert [(run, "say", 1)] * 2 == [(one["run"], one["node"], one["attempt"]) for one in about]

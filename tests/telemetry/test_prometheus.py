@@ -15,9 +15,9 @@ RUN_BOUND = {"run", "execution", "execution_id", "workflow", "node", "item", "to
 def samples(meter):
     families = text_string_to_metric_families(meter.text().decode())
     return {
-        (one.name, tuple(sorted(one.labels.items()))): one.value
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in families
-        for one in family.samples
+        for sample in family.samples
     }
 
 
@@ -57,7 +57,7 @@ def test_two_meters_share_nothing():
 
 
 def test_no_label_comes_from_a_run():
-    assert [] == [one.name for one in METRICS if RUN_BOUND & set(one.labels)]
+    assert [] == [metric.name for metric in METRICS if RUN_BOUND & set(metric.labels)]
 
 
 def test_names_follow_the_convention():
@@ -69,18 +69,20 @@ def test_names_follow_the_convention():
         return not one.name.endswith("_total")
 
     assert [] == [
-        one.name for one in METRICS if not right(one) or not one.name.startswith("onward_")
+        metric.name
+        for metric in METRICS
+        if not right(metric) or not metric.name.startswith("onward_")
     ]
 
 
 def test_the_page_lists_every_metric_with_its_labels_and_no_other():
     rows = dict(re.findall(r"^\| `(onward_\w+)(?:\{([\w,]*)\})?` \|", PAGE.read_text(), re.M))
 
-    assert {one.name: ",".join(one.labels) for one in METRICS} == rows
+    assert {metric.name: ",".join(metric.labels) for metric in METRICS} == rows
 
 
 def test_the_queries_of_the_page_use_metrics_that_exist():
-    known = {one.name for one in METRICS}
+    known = {metric.name for metric in METRICS}
     fences = "\n".join(re.findall(r"^```promql$(.*?)^```$", PAGE.read_text(), re.M | re.S))
     used = {re.sub("_(bucket|sum|count)$", "", one) for one in re.findall(r"onward_\w+", fences)}
 

@@ -81,7 +81,7 @@ async def test_a_split_is_one_trace_with_every_node_below_the_one_before(watched
     } == dict(first.attributes)
     (run,) = spans.called("flow")
     assert "completed" == run.attributes["onward.outcome"]
-    assert all(one.start_time <= one.end_time for one in spans)
+    assert all(span.start_time <= span.end_time for span in spans)
 
 
 async def test_attempts_and_waits_stay_in_the_trace(watched, spans):

@@ -50,12 +50,15 @@ def due_times(begin, named, intervals):
     minutes = range(begin + MINUTE, begin + HOUR + 1, MINUTE)
     day = datetime.fromtimestamp(begin / 1000, ZoneInfo("UTC")).date().isoformat()
     return (
-        {name: [one for one in minutes if _reads(CRONS[name], one)] for name in CRONS}
+        {name: [minute for minute in minutes if _reads(CRONS[name], minute)] for name in CRONS}
         | {
             name: [begin + n * every for n in range(1, HOUR // every + 1)]
             for name, every in intervals.items()
         }
-        | {name: [ms(f"{day}T{one}:00+00:00") for one in times] for name, times in named.items()}
+        | {
+            name: [ms(f"{day}T{time_}:00+00:00") for time_ in times]
+            for name, times in named.items()
+        }
     )
 
 

@@ -156,7 +156,7 @@ async def test_the_next_run_starts_a_while_after_the_last_ended_and_never_beside
     assert len(begun) > 12
     pauses = [start - end for end, start in zip(ends, begun[1:], strict=False)]
     # A firing that a dead master left is started five seconds later by another.
-    assert all(10_000 <= one <= 21_000 for one in pauses), pauses
+    assert all(10_000 <= pause <= 21_000 for pause in pauses), pauses
 
 
 async def test_a_run_that_takes_longer_than_firings_are_kept_still_holds_up_the_next(world):
@@ -217,7 +217,7 @@ async def test_a_gathering_that_is_too_old_is_given_up(world):
     await taking.take(event("made", 2))
 
     assert ["made-2"] == [
-        one["id"]
+        event["id"]
         for gathering in (await world.gatherings.read(TRIGGER)).open
-        for one in await world.gatherings.events(TRIGGER, gathering.name)
+        for event in await world.gatherings.events(TRIGGER, gathering.name)
     ]

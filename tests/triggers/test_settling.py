@@ -74,12 +74,12 @@ async def lived(world, overlap, minutes):
         world.clock.now += MINUTE
         for _ in range(3):
             await master.turn()
-    return [one.state for one in await world.firings("t")]
+    return [firing.state for firing in await world.firings("t")]
 
 
 async def test_skipped_while_the_run_before_goes_on(world):
     assert ["started", "skipped", "skipped"] == await lived(world, "skip", 3)
-    notes = [one.note for one in await world.firings("t")]
+    notes = [firing.note for firing in await world.firings("t")]
     assert f"run {next(iter(world.started))} had not ended" == notes[1]
 
 
@@ -89,7 +89,7 @@ async def test_queued_until_the_run_before_has_ended(world):
     await world.end(first)
     await master.turn()
 
-    states = [one.state for one in await world.firings("t")]
+    states = [firing.state for firing in await world.firings("t")]
     assert ["ended", "started", "waiting"] == states
 
 
@@ -125,7 +125,7 @@ async def test_what_was_left_half_done_is_started_by_another_and_only_after_a_wh
 
     world.clock.now += 6_000
     await world.master().turn()
-    assert ["started"] == [one.state for one in await world.firings("t")]
+    assert ["started"] == [firing.state for firing in await world.firings("t")]
     assert 1 == len(world.started)
 
 
@@ -137,7 +137,7 @@ async def test_firings_are_forgotten_after_a_week_but_not_those_that_wait(world)
     await world.end(next(iter(world.started)))
     await world.triggers.drop_firings(world.clock.now - 7 * 24 * 60 * MINUTE)
 
-    assert ["waiting"] == [one.state for one in await world.firings("t")]
+    assert ["waiting"] == [firing.state for firing in await world.firings("t")]
 
 
 async def test_of_many_who_move_a_schedule_on_one_does(world):

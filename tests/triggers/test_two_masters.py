@@ -83,17 +83,19 @@ async def test_two_masters_and_two_schedulers_move_every_run_on(opened, redis_ur
         seen = 0
         while world.clock.now < begin + HOUR:
             world.clock.now += dice.randrange(1_000, 9_000)
-            await asyncio.gather(*(one.turn() for one in masters))
+            await asyncio.gather(*(master.turn() for master in masters))
             for run in list(world.started)[seen:]:
                 await timers.set(run, "pause", world.clock.now + 50_000, run.encode())
             seen = len(world.started)
             before = len(bus.bodies)
-            await asyncio.gather(*(one.turn() for one in schedulers))
+            await asyncio.gather(*(scheduler.turn() for scheduler in schedulers))
             for body in bus.bodies[before:]:
                 await world.end(body.decode())
-        firings = [one for one in await world.firings("often") if one.due_ms < begin + HOUR]
+        firings = [
+            firing for firing in await world.firings("often") if firing.due_ms < begin + HOUR
+        ]
 
-    times = [one.due_ms for one in firings]
+    times = [firing.due_ms for firing in firings]
     assert list(range(begin + MINUTE, begin + HOUR, MINUTE)) == times
     assert len(set(bus.bodies)) == len(bus.bodies) >= len(times) - 1
-    assert {"started", "ended"} >= {one.state for one in firings}
+    assert {"started", "ended"} >= {firing.state for firing in firings}

@@ -114,14 +114,14 @@ async def test_each_time_makes_one_run_that_does_its_work_once(
             await worker.drain(5)
 
     expected = {
-        (name, to_iso(one))
+        (name, to_iso(time_))
         for name, times in due_times(begin, named, INTERVALS).items()
-        for one in times
+        for time_ in times
     }
-    assert [asyncio.CancelledError] * 2 == [type(one) for one in ends]
+    assert [asyncio.CancelledError] * 2 == [type(end) for end in ends]
     assert killed["master"] > 3
     assert killed["scheduler"] > 1
-    assert {"completed"} == {one.status for one in runs}
+    assert {"completed"} == {run.status for run in runs}
     assert sorted(expected) == sorted(one for one in told if one[1] <= to_iso(begin + HOUR))
     assert len(runs) == len(told) == len(set(told))
 
@@ -160,7 +160,7 @@ async def _live(cluster, time, until_ms, dice):
 
 def _is_killed(done):
     if isinstance(done, BaseExceptionGroup):  # a scheduler sends several batches at once
-        return all(_is_killed(one) for one in done.exceptions)
+        return all(_is_killed(exception) for exception in done.exceptions)
     return isinstance(done, KilledError)
 
 
@@ -176,7 +176,7 @@ async def _all_ended(cluster, backend, time):
         await last.look_after()
         await last.scheduler()
         runs = await backend.archive.runs(RunQuery(limit=10_000))
-        going = [one.execution_id for one in runs if one.ended_ms is None]
+        going = [run.execution_id for run in runs if run.ended_ms is None]
         if not going:
             return runs
         if asyncio.get_running_loop().time() > until_s:
@@ -197,4 +197,4 @@ async def _all_told(backend, runs):
 async def _told(backend, run):
     """Return what a run says it was started for, once for each time that it did."""
     query = VisitQuery(execution_id=run.execution_id, node_id="tell", limit=10)
-    return [tuple(decode(one.run.output)) for one in await backend.archive.visits(query)]
+    return [tuple(decode(visit.run.output)) for visit in await backend.archive.visits(query)]

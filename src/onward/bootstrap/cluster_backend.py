@@ -108,7 +108,7 @@ class ClusterBackend(ClusterRunHost):
         """Return every queue of the broker that is onward's."""
         settings = self._cluster.settings
         facts = await inspect_broker(settings.rabbitmq_url, Topology(settings.queue_type))
-        return [QueueState(name=one.name, messages=one.messages) for one in facts.queues]
+        return [QueueState(name=queue.name, messages=queue.messages) for queue in facts.queues]
 
     async def workers(self) -> list[WorkerInfo]:
         """Return every worker that has been heard of."""

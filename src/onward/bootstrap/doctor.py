@@ -54,7 +54,7 @@ class Finding:
 
 def healthy(findings: Iterable[Finding]) -> bool:
     """Return whether nothing is a problem; warnings may be there."""
-    return all(one.level != "problem" for one in findings)
+    return all(finding.level != "problem" for finding in findings)
 
 
 def version(check: str, product: str, found: str, oldest: tuple[int, int]) -> Finding:
@@ -249,7 +249,7 @@ async def _rabbitmq(url: str, queue_type: Literal["classic", "quorum"]) -> Seque
 def _queues(facts: BrokerFacts) -> Iterator[Finding]:
     check = "rabbitmq queues"
     make = "start an onward worker: its user needs the permission to configure `workflow\\..*`"
-    missing = [one.name for one in facts.queues if one.missing]
+    missing = [queue.name for queue in facts.queues if queue.missing]
     if missing:
         none = len(missing) == len(facts.queues)
         which = "none is there yet" if none else f"missing: {', '.join(missing)}"
@@ -257,7 +257,7 @@ def _queues(facts: BrokerFacts) -> Iterator[Finding]:
     for queue in facts.queues:
         if queue.differences:
             yield _different(queue)
-    if any(one.unseen for one in facts.queues):
+    if any(queue.unseen for queue in facts.queues):
         yield Finding(
             check,
             "warning",
@@ -275,15 +275,18 @@ def _queues(facts: BrokerFacts) -> Iterator[Finding]:
 
 
 def _different(queue: QueueFacts) -> Finding:
-    found = ", ".join(f"{one.argument} is {one.have}, not {one.want}" for one in queue.differences)
+    found = ", ".join(
+        f"{difference.argument} is {difference.have}, not {difference.want}"
+        for difference in queue.differences
+    )
     drain = f"drain it, `rabbitmqctl delete_queue {queue.name}`, and start an onward worker"
-    kinds = {one.argument for one in queue.differences}
+    kinds = {difference.argument for difference in queue.differences}
     other = "; or use --queue-type as it is everywhere" if "x-queue-type" in kinds else ""
     return Finding(f"rabbitmq queue {queue.name}", "problem", found, drain + other)
 
 
 def _quarantine(facts: BrokerFacts) -> Iterator[Finding]:
-    kept = next((one.messages for one in facts.queues if one.name == _QUARANTINE), None)
+    kept = next((queue.messages for queue in facts.queues if queue.name == _QUARANTINE), None)
     if kept is None:
         return
     check = "rabbitmq quarantine"

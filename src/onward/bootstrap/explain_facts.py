@@ -84,7 +84,9 @@ def _unannounced(execution_id: str, snapshot: Snapshot) -> RunRecord | None:
     """Return a run that only its coordinator knows: its producer announced it to nobody."""
     if not (snapshot.over or snapshot.scopes or snapshot.barriers or snapshot.alarms):
         return None
-    tokens = [one.token for one in snapshot.alarms] + [one.origin for one in snapshot.barriers]
+    tokens = [alarm.token for alarm in snapshot.alarms] + [
+        barrier.origin for barrier in snapshot.barriers
+    ]
     return RunRecord(
         execution_id=execution_id,
         workflow_id=tokens[0].workflow_id if tokens else "",
@@ -95,8 +97,10 @@ def _unannounced(execution_id: str, snapshot: Snapshot) -> RunRecord | None:
 
 
 def _definition_ref(snapshot: Snapshot) -> str:
-    tokens = [one.token for one in snapshot.alarms] + [one.origin for one in snapshot.barriers]
-    return next((one.definition_ref for one in tokens if one.definition_ref), "")
+    tokens = [alarm.token for alarm in snapshot.alarms] + [
+        barrier.origin for barrier in snapshot.barriers
+    ]
+    return next((token.definition_ref for token in tokens if token.definition_ref), "")
 
 
 def _layout(definition: Definition | None, catalogue: Catalogue) -> GraphLayout:
@@ -115,7 +119,7 @@ def _tree_of(program: ServerlessProgram) -> GraphLayout:
     forks, heard = {}, {}
     for at, task in program.workflow.tasks.items():
         if isinstance(task, ForkTask):
-            forks[at] = ForkLayout(tuple(one.name for one in task.branches), task.compete)
+            forks[at] = ForkLayout(tuple(branch.name for branch in task.branches), task.compete)
         elif isinstance(task, ListenTask):
             heard[at] = tuple(sorted(types_of(task.wanted)))
     return GraphLayout(tree=DocumentShape(forks, heard))

@@ -152,7 +152,7 @@ def examine_document(source: Any, catalogue: Catalogue) -> CheckedDocument:
 
 def _graph(document: Document, catalogue: Catalogue) -> CheckedDocument:
     problems = tuple(check(document, catalogue))
-    if any(one.severity == "error" for one in problems):
+    if any(problem.severity == "error" for problem in problems):
         return CheckedDocument(definition=None, problems=problems)
     definition = Definition(fingerprint(document.source), document.id, document.source)
     return CheckedDocument(definition=definition, problems=problems)

@@ -51,7 +51,7 @@ class AsyncEngine(BulkCalls, TriggerCalls, AccessCalls, OperationCalls):
         from onward.client.transports.in_process import open_inside  # noqa: PLC0415  (an engine)
 
         places = (env_file, credential_store, key_file)
-        files = [None if one is None else Path(one) for one in places]
+        files = [None if place is None else Path(place) for place in places]
         return cls(lambda: open_inside(Path(path), slots, *files))
 
     @classmethod

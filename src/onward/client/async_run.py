@@ -162,7 +162,7 @@ class AsyncRun:
         """Return the run that started this one as `parent`, and the runs it started as `items`."""
         first = await self._at.call("GET", f"{self._path}/family", query={"limit": 1})
         pages = self._at.pages(dict[str, Any], f"{self._path}/family", limit=PAGE)
-        return {"parent": first["parent"], "items": [one async for one in pages]}
+        return {"parent": first["parent"], "items": [page async for page in pages]}
 
     async def explain(self) -> Explanation:
         """Return what the run waits for."""
@@ -175,7 +175,7 @@ class AsyncRun:
 
     async def nodes(self) -> list[NodeInfo]:
         """Return every node with what its visits came to."""
-        return [one async for one in self._at.pages(NodeInfo, f"{self._path}/nodes")]
+        return [page async for page in self._at.pages(NodeInfo, f"{self._path}/nodes")]
 
     def visits(
         self, *, node_id: str = "", status: str = "", item: str | None = None
@@ -238,10 +238,10 @@ class AsyncRun:
             members = [name for name, value in page.value.items() if value is None]
         elif page.kind == "array":
             members = [i for i, value in enumerate(page.value) if value is None]
-        for one in members:
-            name = str(one) if page.kind == "object" else str(one + page.offset)
+        for member in members:
+            name = str(member) if page.kind == "object" else str(member + page.offset)
             inner = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-            page.value[one] = await self.value(entry, pointer=inner, **which)
+            page.value[member] = await self.value(entry, pointer=inner, **which)
 
 
 def _joined(whole: Any, more: Any) -> Any:

@@ -61,12 +61,12 @@ class ApiError(OnwardError):
     @property
     def pointer(self) -> str | None:
         """Return the first place in the body or document that is wrong."""
-        return next((one.pointer for one in self.errors if one.pointer is not None), None)
+        return next((error.pointer for error in self.errors if error.pointer is not None), None)
 
     @property
     def hint(self) -> str | None:
         """Return the first remedy that is known."""
-        return next((one.hint for one in self.errors if one.hint), None)
+        return next((error.hint for error in self.errors if error.hint), None)
 
 
 class DeniedError(ApiError):

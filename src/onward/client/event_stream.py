@@ -39,7 +39,7 @@ async def follow(
                 if answer.status == 204:
                     return
                 if answer.status != 200:
-                    raise refusal(answer.status, b"".join([one async for one in answer.chunks]))
+                    raise refusal(answer.status, b"".join([chunk async for chunk in answer.chunks]))
                 heard = clock()
                 async with aclosing(read_stream(answer.chunks)) as stream:
                     async for told in stream:

@@ -99,8 +99,8 @@ class ApiRequests:
             asked = {**query, "cursor": cursor}
             data = (await self.ask("GET", path, query=asked)).body
             page = msgspec.json.decode(data, type=Listing[kind])  # type: ignore[valid-type]  # it is a class, only not known before
-            for one in page.items:
-                yield one
+            for item in page.items:
+                yield item
             cursor = page.next_cursor
             if cursor is None:
                 return

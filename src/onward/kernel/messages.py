@@ -238,7 +238,7 @@ def decode_tokens(data: bytes) -> list[Token]:
         messages = msgspec.json.decode(data, type=list[Raw])
     except msgspec.DecodeError as problem:
         raise MessageError(f"not an array of NodeExecutionMessages: {problem}") from None
-    return [decode_token(bytes(one)) for one in messages]
+    return [decode_token(bytes(message)) for message in messages]
 
 
 class _StatusOnTheWire(NodeStatusMessage, frozen=True, kw_only=True):

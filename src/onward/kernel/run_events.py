@@ -146,7 +146,8 @@ class Drafts:
     def taken(self) -> dict[str, list[RunEvent]]:
         """Return the events of each run in their order, without numbers, and begin again."""
         found = {
-            run: [one for one in events if one is not None] for run, events in self._of_run.items()
+            run: [event for event in events if event is not None]
+            for run, events in self._of_run.items()
         }
         self._of_run, self._newest, self._inside = {}, {}, {}
         return found

@@ -107,7 +107,10 @@ class SecondAttempt(PausedWorld):
         ended = frozenset(one.token_id for one in self.kept if one.status == "success")
         pairs = [(one, one.output) for one in self.kept]
         first = before.start[0]
-        self.restored = {one.token_id: one for one in restorations(program, first, pairs, ended)}
+        self.restored = {
+            restoration.token_id: restoration
+            for restoration in restorations(program, first, pairs, ended)
+        }
 
     def run(self, given: Any) -> Witness:
         """Run to rest, from what was kept."""

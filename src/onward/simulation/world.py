@@ -133,7 +133,7 @@ class World:
         for payload in payloads:
             self.payloads[payload.ref.hash] = payload.body
         self.start = tokens
-        self.signals = [self._signal(one) for one in self.sends]
+        self.signals = [self._signal(send) for send in self.sends]
         self.state(tokens[0].run).answer(Begin())
         for token in tokens:
             self._publish(token)

@@ -73,9 +73,9 @@ async def append_batch(
     ended_now: set[str],
 ) -> None:
     """Append what a fold adds to the logs of its runs."""
-    recorded = {VisitKey(one.execution_id, one.token_id, one.node_id) for one in entries.node_runs}
+    recorded = {VisitKey(run.execution_id, run.token_id, run.node_id) for run in entries.node_runs}
     asked = {
-        visit_of(one) for one in statuses if is_passing(one) and not is_counted(one)
+        visit_of(status) for status in statuses if is_passing(status) and not is_counted(status)
     } - recorded
     stale = recorded - fresh
     if asked:

@@ -95,7 +95,7 @@ class PostgresStore(PostgresConnections):
             fresh: set[VisitKey] = set()
             ended_now: set[str] = set()
             if entries.node_runs:
-                rows = [row_of_node_run(one) for one in entries.node_runs]
+                rows = [row_of_node_run(run) for run in entries.node_runs]
                 fresh = {
                     VisitKey(*row) for row in await db.fetch(statements.RECORD, *columns(rows))
                 }
@@ -197,9 +197,9 @@ async def _keep_lines(
 ) -> None:
     """Keep what the nodes of new visits wrote to the log."""
     kept = [
-        row_of_lines(one)
-        for one in runs
-        if one.log and VisitKey(one.execution_id, one.token_id, one.node_id) in fresh
+        row_of_lines(run)
+        for run in runs
+        if run.log and VisitKey(run.execution_id, run.token_id, run.node_id) in fresh
     ]
     if kept:
         await db.execute(statements.KEEP_LINES, *columns(kept))

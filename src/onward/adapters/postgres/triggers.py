@@ -271,7 +271,9 @@ async def _write(db: PooledConnection, verdict: Verdict) -> None:
 
 
 def _columns(firings: Sequence[Firing]) -> list[list[object]]:
-    return [list(column) for column in columns(msgspec.structs.astuple(one) for one in firings)]
+    return [
+        list(column) for column in columns(msgspec.structs.astuple(firing) for firing in firings)
+    ]
 
 
 def _trigger(row: Record) -> Trigger:

@@ -79,7 +79,7 @@ async def inspect_broker(url: str, topology: Topology) -> BrokerFacts:
             return BrokerFacts(
                 str(address),
                 connection.server_version,
-                tuple([await _queue(connection, one) for one in topology.queues()]),
+                tuple([await _queue(connection, queue) for queue in topology.queues()]),
                 await _exchange(connection),
             )
     except (LostError, TimeoutError) as lost:

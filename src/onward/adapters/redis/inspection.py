@@ -51,13 +51,14 @@ class RedisInspector:
         return Snapshot(
             barriers=tuple([one for split in splits if (one := await self._barrier(keys, split))]),
             scopes=tuple(
-                [one for page in _pages(scopes) for one in await self._scopes(keys, page)]
+                [scope for page in _pages(scopes) for scope in await self._scopes(keys, page)]
             ),
             alarms=tuple(alarms),
             leases=leases,
             notes=await read_notes(self._redis, keys),
             workers={
-                one.name: one.seen_ms for one in await RedisWorkerRegistry(self._redis).workers()
+                worker.name: worker.seen_ms
+                for worker in await RedisWorkerRegistry(self._redis).workers()
             },
             paused=await waiting == b"1",
             parked=tuple(parked),

@@ -100,7 +100,9 @@ class RedisTimers:
 
         But not one that was set again meanwhile, as a lease is that another worker has taken.
         """
-        await self._end("confirm_timers", [(one.execution_id, one.timer_id) for one in timers])
+        await self._end(
+            "confirm_timers", [(timer.execution_id, timer.timer_id) for timer in timers]
+        )
 
     async def next_due(self) -> int | None:
         """Return when the next timer is due or the next lease runs out."""

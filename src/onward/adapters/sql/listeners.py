@@ -38,10 +38,18 @@ class TableListeners:
         if not subscriptions:
             return
         steps = [
-            (_ADD, (one.event_type, one.execution_id, one.address, one.token))
-            for one in subscriptions
+            (
+                _ADD,
+                (
+                    subscription.event_type,
+                    subscription.execution_id,
+                    subscription.address,
+                    subscription.token,
+                ),
+            )
+            for subscription in subscriptions
         ]
-        types = sorted({one.event_type for one in subscriptions})
+        types = sorted({subscription.event_type for subscription in subscriptions})
         await self._tables.change(*steps, *((_TIDY, (kind, kind)) for kind in types))
 
     async def of(self, event_type: str) -> AsyncIterator[list[Subscription]]:

@@ -207,7 +207,7 @@ def _write_runs(db: sqlite3.Connection, batch: JournalCommit) -> None:
         db.executemany(
             "INSERT INTO node_log (execution_id, node_id, attempt, lineage, lines)"
             " VALUES (?, ?, ?, ?, ?)",
-            [_node_log(one) for one in batch.node_runs if one.log],
+            [_node_log(run) for run in batch.node_runs if run.log],
         )
     if batch.events:
         db.executemany("INSERT INTO event VALUES (?, ?, ?)", batch.events)

@@ -27,7 +27,9 @@ class PrometheusMeter:
     def __init__(self, version: str) -> None:
         self._registry = CollectorRegistry()
         self._families: dict[Metric, Any] = {
-            one: _family(one, self._registry) for one in METRICS if one is not RECONNECTS
+            metric: _family(metric, self._registry)
+            for metric in METRICS
+            if metric is not RECONNECTS
         }
         self._series: dict[tuple[Metric, tuple[str, ...]], Any] = {}
         ProcessCollector(registry=self._registry)

@@ -233,8 +233,8 @@ async def _decision(request: Request) -> DecisionGiven:
         return DecisionGiven.model_validate(value)
     except ValidationError as problem:
         places = [
-            Place(message=one["msg"], pointer="".join(f"/{part}" for part in one["loc"]))
-            for one in problem.errors()
+            Place(message=error["msg"], pointer="".join(f"/{part}" for part in error["loc"]))
+            for error in problem.errors()
         ]
         message = f"the decision is not as it should be: {places[0].message}"
         raise RequestRefusedError(422, "INVALID_REQUEST", message, errors=places) from None

@@ -43,7 +43,7 @@ def read_item(text: str | None) -> tuple[tuple[str, int], ...]:
     steps = [_STEP.fullmatch(one.strip()) for one in text.split(">")]
     if None in steps:
         raise _bad("item", "write an item like users[5] or users[5] > orders[2]")
-    return tuple((one[1].strip(), int(one[2])) for one in steps if one is not None)
+    return tuple((step[1].strip(), int(step[2])) for step in steps if step is not None)
 
 
 def _bad(name: str, why: str) -> RequestRefusedError:

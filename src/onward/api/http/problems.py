@@ -66,7 +66,7 @@ def problem_response(path: str, request_id: str, refused: RequestRefusedError) -
         "code": refused.code,
         "instance": path,
         "request_id": request_id,
-        "errors": [one.model_dump(exclude_none=True) for one in refused.errors],
+        "errors": [error.model_dump(exclude_none=True) for error in refused.errors],
     }
     return Response(
         msgspec.json.encode(body), refused.status, headers=refused.headers, media_type=MEDIA_TYPE
@@ -111,7 +111,7 @@ def refusal_of(problem: Exception) -> RequestRefusedError:
                 422,
                 "INVALID_DEFINITION",
                 f"the document has {_many(len(problems), 'problem')}",
-                errors=[place_of(one) for one in problems],
+                errors=[place_of(problem) for problem in problems],
             )
         case NotThereError() | StaleError() | UnsupportedError() | CredentialError():
             return RequestRefusedError(*_PLAIN[type(problem)], str(problem))
@@ -149,7 +149,7 @@ def place_of(finding: Finding) -> Place:
 
 
 def _invalid(problem: RequestValidationError) -> RequestRefusedError:
-    places = [_place(one) for one in problem.errors()]
+    places = [_place(error) for error in problem.errors()]
     what = "the request is not as it should be"
     return RequestRefusedError(422, "INVALID_REQUEST", f"{what}: {_told(places[0])}", errors=places)
 

@@ -44,16 +44,20 @@ def _add_lists(routes: APIRouter, backend: Backend) -> None:
         """The timers that are due first."""
         views = [
             TimerView(
-                execution_id=one.execution_id, timer_id=one.timer_id, due_at=to_iso(one.due_ms)
+                execution_id=timer.execution_id,
+                timer_id=timer.timer_id,
+                due_at=to_iso(timer.due_ms),
             )
-            for one in await backend.timers(limit)
+            for timer in await backend.timers(limit)
         ]
         return Page[TimerView](items=views, next_cursor=None)
 
     @routes.get("/queues", summary="List queues")
     async def list_queues() -> Page[QueueView]:
         """Every queue, and how many messages wait in it."""
-        views = [QueueView(name=one.name, messages=one.messages) for one in await backend.queues()]
+        views = [
+            QueueView(name=queue.name, messages=queue.messages) for queue in await backend.queues()
+        ]
         return Page[QueueView](items=views, next_cursor=None)
 
     @routes.get("/workers", summary="List workers")
@@ -61,15 +65,15 @@ def _add_lists(routes: APIRouter, backend: Backend) -> None:
         """Everyone who executes nodes, and when each was last heard of."""
         views = [
             WorkerView(
-                name=one.name,
-                host=one.host,
-                pid=one.pid,
-                version=one.version,
-                slots=one.slots,
-                started_at=to_iso(one.started_ms),
-                seen_at=to_iso(one.seen_ms),
+                name=worker.name,
+                host=worker.host,
+                pid=worker.pid,
+                version=worker.version,
+                slots=worker.slots,
+                started_at=to_iso(worker.started_ms),
+                seen_at=to_iso(worker.seen_ms),
             )
-            for one in await backend.workers()
+            for worker in await backend.workers()
         ]
         return Page[WorkerView](items=views, next_cursor=None)
 

@@ -226,7 +226,7 @@ class _Bulk:
         """Do something to every run that matches; without a status only to `usual` ones."""
         runs, more = await self._chosen(given, usual)
         items = [await self._one(run, act) for run in runs]
-        done = sum(one.done for one in items)
+        done = sum(item.done for item in items)
         return BulkView(items=items, done=done, refused=len(items) - done, more=more)
 
     async def _one(self, run: RunRecord | str, act: Act) -> DoneView:

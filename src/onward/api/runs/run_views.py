@@ -41,12 +41,12 @@ async def run_view(backend: Backend, run: RunRecord) -> RunView:
 
 async def runs_told(backend: Backend, runs: Sequence[RunRecord]) -> list[RunView]:
     """Return runs without their endings, with what was decided about them and who started them."""
-    names = [one.execution_id for one in runs]
+    names = [run.execution_id for run in runs]
     decided = await backend.steering.controls.controls(names)
-    started = {one.execution_id: one for one in await backend.triggers.origins(names)}
+    started = {origin.execution_id: origin for origin in await backend.triggers.origins(names)}
     return [
-        RunView(**_facts(one, decided.get(one.execution_id), started.get(one.execution_id)))
-        for one in runs
+        RunView(**_facts(run, decided.get(run.execution_id), started.get(run.execution_id)))
+        for run in runs
     ]
 
 
@@ -172,7 +172,7 @@ def item_view(item: ItemTotals) -> ItemView:
 def node_views(definition: Definition | None, totals: Sequence[NodeTotals]) -> list[NodeView]:
     """Return the nodes of a definition in its order, then any others that were visited."""
     kinds = _kinds(definition)
-    names = dict.fromkeys((*kinds, *(one.node_id for one in totals)))
+    names = dict.fromkeys((*kinds, *(total.node_id for total in totals)))
     return [
         _node(name, kinds.get(name), [t for t in totals if t.node_id == name]) for name in names
     ]
@@ -183,15 +183,15 @@ def _kinds(definition: Definition | None) -> dict[str, str]:
     if definition is None:
         return {}
     nodes = decode(definition.source).get("nodes", [])
-    return {one["id"]: one.get("type", "") for one in nodes} if isinstance(nodes, list) else {}
+    return {node["id"]: node.get("type", "") for node in nodes} if isinstance(nodes, list) else {}
 
 
 def _node(name: str, kind: str | None, totals: Sequence[NodeTotals]) -> NodeView:
     return NodeView(
         node_id=name,
         type=kind,
-        visits={one.status: one.visits for one in totals},
-        first_at=to_iso(min(one.first_ms for one in totals)) if totals else None,
-        last_at=to_iso(max(one.last_ms for one in totals)) if totals else None,
-        busy_ms=sum(one.busy_ms for one in totals),
+        visits={total.status: total.visits for total in totals},
+        first_at=to_iso(min(total.first_ms for total in totals)) if totals else None,
+        last_at=to_iso(max(total.last_ms for total in totals)) if totals else None,
+        busy_ms=sum(total.busy_ms for total in totals),
     )

@@ -132,9 +132,9 @@ def _add_waits(routes: APIRouter, backend: Backend) -> None:
         """
         await known_run(backend, execution_id)
         found = await backend.explain(execution_id)
-        waits = [] if found is None else [one for one in found.waits if one.awaited is not None]
+        waits = [] if found is None else [wait for wait in found.waits if wait.awaited is not None]
         base = f"{str(request.base_url).rstrip('/')}/api/v1"
-        views = [_wait_view(backend, execution_id, one, base) for one in waits]
+        views = [_wait_view(backend, execution_id, wait, base) for wait in waits]
         return json_response(Page[WaitView](items=views, next_cursor=None))
 
 
@@ -193,11 +193,11 @@ def _approval(awaited: Awaited, link: Sign, base: str, expires_at: str) -> dict[
     return {
         "links": [
             LinkView(
-                approver=one,
-                url=f"{base}/approvals/{link('approval', address, one)}",
+                approver=person,
+                url=f"{base}/approvals/{link('approval', address, person)}",
                 expires_at=expires_at,
             )
-            for one in awaited.people
+            for person in awaited.people
         ],
     }
 

@@ -225,7 +225,7 @@ def stream_routes(backend: Backend, heartbeat_s: float = HEARTBEAT_S) -> APIRout
         query = _query(workflow_id, runs)
         page = await backend.archive.all_events(query, after=after, limit=limit)
         view = PlacedEventsView.model_construct(
-            items=[facts(one) for one in page.events],
+            items=[facts(event) for event in page.events],
             last_place=page.upto,
             more=len(page.events) == limit,
         )

@@ -62,13 +62,13 @@ def _add_reading(routes: APIRouter, backend: Backend, desk: CredentialService) -
                 title=kind.title,
                 fields=[
                     CredentialFieldView(
-                        name=one.name,
-                        title=one.title,
-                        required=one.required,
-                        secret=one.secret,
-                        values=list(one.values),
+                        name=field.name,
+                        title=field.title,
+                        required=field.required,
+                        secret=field.secret,
+                        values=list(field.values),
                     )
-                    for one in kind.fields
+                    for field in kind.fields
                 ],
                 open=kind.open,
                 trial=kind.trial,

@@ -46,7 +46,7 @@ def _add_users(routes: APIRouter, backend: Backend, administration: AccountAdmin
     async def list_users() -> Page[UserView]:
         """Everybody who may log in, by name."""
         users = await backend.access.accounts.users()
-        return Page[UserView](items=[user_view(one) for one in users], next_cursor=None)
+        return Page[UserView](items=[user_view(user) for user in users], next_cursor=None)
 
     @routes.post("/users", status_code=201, summary="Make a user")
     async def create_user(given: UserGiven) -> UserView:

@@ -99,8 +99,12 @@ def _add_reading(routes: APIRouter, backend: Backend, publishing: WorkflowServic
             valid=known is not None,
             workflow_id=known.workflow_id if known else None,
             definition_ref=known.ref if known else None,
-            errors=[place_of(one) for one in examined.problems if one.severity == "error"],
-            warnings=[place_of(one) for one in examined.problems if one.severity == "warning"],
+            errors=[
+                place_of(problem) for problem in examined.problems if problem.severity == "error"
+            ],
+            warnings=[
+                place_of(problem) for problem in examined.problems if problem.severity == "warning"
+            ],
         )
 
 
@@ -249,7 +253,7 @@ async def _read_all(
         try:
             found.append(await publishing.read(document))
         except DefinitionError as error:
-            problems += [_within(index, one) for one in error.problems]
+            problems += [_within(index, problem) for problem in error.problems]
     if problems:
         raise DefinitionError(problems)
     return found

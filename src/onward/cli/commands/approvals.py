@@ -65,8 +65,8 @@ async def _going_on(engine: AsyncEngine, limit: int) -> Any:
     query = {"status": "running", "limit": min(limit, 200)}
     count = 0
     async with aclosing(engine.pages(dict[str, Any], "/runs", **query)) as pages:
-        async for one in pages:
-            yield one["execution_id"]
+        async for page in pages:
+            yield page["execution_id"]
             count += 1
             if count >= limit:
                 return
@@ -148,25 +148,25 @@ async def _link(
 ) -> str:
     """Return the link of a person; UsageError unless exactly one decision of theirs is meant."""
     waits = [
-        one
-        for one in await engine.run(run).waits()
-        if one["kind"] == "approval"
-        and node in (None, one["node_id"])
-        and item in (None, one["item"])
+        wait
+        for wait in await engine.run(run).waits()
+        if wait["kind"] == "approval"
+        and node in (None, wait["node_id"])
+        and item in (None, wait["item"])
     ]
     if not waits:
         raise click.ClickException(f"{run} asks for no such decision: `onward explain {run}`")
-    refused = next((one["no_links"] for one in waits if one["no_links"]), None)
+    refused = next((wait["no_links"] for wait in waits if wait["no_links"]), None)
     if refused:
         raise click.ClickException(refused)
     links = [
-        (one["node_id"], one["item"], each["url"])
-        for one in waits
-        for each in one["links"]
+        (wait["node_id"], wait["item"], each["url"])
+        for wait in waits
+        for each in wait["links"]
         if each["approver"] == person
     ]
     if not links:
-        asked = sorted({each["approver"] for one in waits for each in one["links"]})
+        asked = sorted({each["approver"] for wait in waits for each in wait["links"]})
         raise click.ClickException(f"{person} is not asked: {', '.join(asked) or 'nobody'} is")
     if len(links) > 1:
         places = ", ".join(f"{where} {which}".strip() for where, which, _ in links[:5])

@@ -56,8 +56,8 @@ def doctor(
     if as_json:
         print_json({"healthy": good, "findings": findings})
     else:
-        for one in findings:
-            _print(one)
+        for finding in findings:
+            _print(finding)
     return 0 if good else 1
 
 

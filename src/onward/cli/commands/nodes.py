@@ -126,7 +126,7 @@ def _type_in_words(schema: dict[str, Any]) -> str:
 
 def _descriptions(schema: dict[str, Any]) -> str:
     parts = [schema, *schema.get("anyOf", ())]
-    return next((one["description"] for one in parts if "description" in one), "")
+    return next((part["description"] for part in parts if "description" in part), "")
 
 
 def _explain(kind: NodeType) -> None:
@@ -146,7 +146,9 @@ def _explain(kind: NodeType) -> None:
     for name in _properties(kind):
         fact = _parameter(kind, name)
         default = "required" if fact["required"] else _as_yaml(fact["default"])
-        jq = "jq" if any(one.split("/")[0] == name for one in kind.expressions) else ""
+        jq = (
+            "jq" if any(expression.split("/")[0] == name for expression in kind.expressions) else ""
+        )
         note = ", ".join(part for part in (jq, fact.get("description", "")) if part)
         table.add_row(Text(name), Text(fact["type"]), Text(default), Text(note))
     console.print()

@@ -67,7 +67,9 @@ def resume(execution_ids: tuple[str, ...], **served: Any) -> int:
 
     def past() -> list[NodeStatusMessage]:
         with open_history(invocation.settings.database) as history:
-            return [one for run in runs for one in statuses(history.node_runs(run), runs[run])]
+            return [
+                status for run in runs for status in statuses(history.node_runs(run), runs[run])
+            ]
 
     results = invocation.serve(begin, list(runs.values()), past)
     if len(results) == 1:
@@ -85,11 +87,13 @@ def _found(database: Path, named: tuple[str, ...]) -> dict[str, Document]:
         return {}
     found = {}
     with open_history(database) as history:
-        executions = {one.execution_id: one for one in history.executions()}
+        executions = {execution.execution_id: execution for execution in history.executions()}
         for name in named:
             if name not in executions:
                 raise InputError(f"{database} has no run {name}: `onward runs` lists them")
-        unfinished = [one for one in executions.values() if one.status == "running"]
+        unfinished = [
+            execution for execution in executions.values() if execution.status == "running"
+        ]
         for one in [executions[name] for name in named] or reversed(unfinished):
             definition = history.definition(one.definition_ref)
             if definition is None:

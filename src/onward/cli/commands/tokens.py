@@ -62,9 +62,9 @@ def create(
     """Make a token called NAME and print it. It cannot be shown again."""
     if not re.fullmatch(r"[^\x00-\x1f\x7f]{1,100}", name):
         raise click.UsageError("the name must have 1 to 100 characters, on one line")
-    for one in workflows:
-        if not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", one):
-            raise click.UsageError(f"--workflow: {one!r} is no id of a workflow")
+    for workflow in workflows:
+        if not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", workflow):
+            raise click.UsageError(f"--workflow: {workflow!r} is no id of a workflow")
     chosen = tuple(sorted(set(workflows))) or None
 
     async def asked(engine: AsyncEngine) -> tuple[str, str]:
@@ -95,10 +95,10 @@ def ls(as_json: bool, output: str, **given: Any) -> int:
     from onward.cli.output.tables import show_known
 
     async def asked(engine: AsyncEngine) -> list[dict[str, Any]]:
-        return [one async for one in engine.tokens()]
+        return [token async for token in engine.tokens()]
 
     async def work(office: AccountTools) -> list[dict[str, Any]]:
-        return [_told(one) for one in await office.accounts.tokens(before="~", limit=_MOST)]
+        return [_told(token) for token in await office.accounts.tokens(before="~", limit=_MOST)]
 
     found = at_office(given, asked=asked, work=work)
     form = "json" if as_json else output

@@ -69,7 +69,7 @@ def ls(as_json: bool, output: str, **given: Any) -> int:
         return await engine.users()
 
     async def work(office: AccountTools) -> list[dict[str, Any]]:
-        return [_told(one) for one in await office.accounts.users()]
+        return [_told(user) for user in await office.accounts.users()]
 
     found = at_office(given, asked=asked, work=work)
     form = "json" if as_json else output

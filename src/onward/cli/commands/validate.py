@@ -38,7 +38,7 @@ def validate(paths: tuple[Path, ...], as_json: bool, strict: bool) -> int:
     reports = []
     for file in files:
         _, problems = examine(file)
-        errors = [one for one in problems if strict or one.severity == "error"]
+        errors = [problem for problem in problems if strict or problem.severity == "error"]
         bad += bool(errors)
         warned += len(problems) - len(errors)
         reports.append({"file": str(file), "ok": not errors, "problems": to_builtins(problems)})

@@ -368,7 +368,7 @@ Outage: TypeAlias = BusError | StorageError | RedisError | OSError
 def outage_of(problem: BaseException) -> Outage | None:
     """Return the first outage in a group of nothing else; None when there is more than that."""
     leaves = list(_leaves(problem))
-    outages = [one for one in leaves if isinstance(one, Outage)]
+    outages = [leave for leave in leaves if isinstance(leave, Outage)]
     return outages[0] if len(outages) == len(leaves) else None
 
 
@@ -382,7 +382,7 @@ def may_pass(problem: Outage) -> bool:
 
 def _leaves(problem: BaseException) -> Iterator[BaseException]:
     if isinstance(problem, BaseExceptionGroup):
-        for one in problem.exceptions:
-            yield from _leaves(one)
+        for exception in problem.exceptions:
+            yield from _leaves(exception)
     else:
         yield problem

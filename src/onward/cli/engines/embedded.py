@@ -227,10 +227,10 @@ class Invocation:
         if self.as_json:
             print_json(results)
         elif self.events != "-":
-            print_pretty({one.execution_id: one.output for one in results})
+            print_pretty({result.execution_id: result.output for result in results})
         for result in results:
             self._tell(result, None, "")
-        return 0 if all(one.status == "completed" for one in results) else 1
+        return 0 if all(result.status == "completed" for result in results) else 1
 
     def _tell(self, result: Result, document: Document | None, file: str) -> None:
         """Say how a run ended. With --json and success there is nothing to add to the result."""

@@ -50,7 +50,7 @@ def examine(file: Path) -> tuple[Document | None, tuple[DocumentProblem, ...]]:
 def open_source(file: Path, catalogue: Catalogue = builtin) -> RunnableDocument:
     """Return the program of `file`; DefinitionError lists every problem when it cannot run."""
     document, problems = examine(file)
-    if document is None or any(one.severity == "error" for one in problems):
+    if document is None or any(problem.severity == "error" for problem in problems):
         raise DefinitionError(problems, str(file))
     program = compile_source(read_text(file), catalogue, file=str(file))
     return RunnableDocument(program, (*problems, *_scheduled(program)))

@@ -68,9 +68,9 @@ class NodeProgress:
         """Return how far the node's barriers are together."""
         parts = (self.gathered, *self.gathering.values())
         return Progress(
-            sum(one.processed for one in parts),
-            sum(one.total for one in parts),
-            sum(one.failed for one in parts),
+            sum(part.processed for part in parts),
+            sum(part.total for part in parts),
+            sum(part.failed for part in parts),
         )
 
     def span_ms(self, now_ms: int) -> int | None:

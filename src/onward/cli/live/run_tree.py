@@ -40,7 +40,7 @@ class RunTree:
 
     def __init__(self, document: Document) -> None:
         self.watch = RunProgress(document)
-        labels = [len(_label(one)) for one in self.watch.nodes.values()]
+        labels = [len(_label(node)) for node in self.watch.nodes.values()]
         self._label_width = min(_LABEL_WIDTH, max(labels, default=0) + 4)
 
     def see(self, news: RunMessage) -> None:
@@ -219,8 +219,8 @@ def _chosen(watch: RunProgress, rows: int | None) -> tuple[list[NodeProgress], l
         return nodes, []
     ranked = sorted(nodes, key=lambda one: _rank(watch.state_of(one)))
     chosen = {one.node.id for one in ranked[: max(1, rows - 1)]}
-    shown = [one for one in nodes if one.node.id in chosen]
-    return shown, [one for one in nodes if one.node.id not in chosen]
+    shown = [node for node in nodes if node.node.id in chosen]
+    return shown, [node for node in nodes if node.node.id not in chosen]
 
 
 def _rank(state: State) -> int:

@@ -119,13 +119,13 @@ def show_known(
         case "json":
             print_json(items)
         case "table":
-            print_table(headings, [row(one) for one in items])
+            print_table(headings, [row(item) for item in items])
         case _:
-            for one in items:
+            for item in items:
                 if form == "jsonl":
-                    print_json(one)
+                    print_json(item)
                 else:
-                    sys.stdout.write(f"{one[id_of]}\n")
+                    sys.stdout.write(f"{item[id_of]}\n")
 
 
 def show_one(

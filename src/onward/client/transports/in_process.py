@@ -59,7 +59,7 @@ class AsgiTransport:
         parts = []
         while not call.parts.empty():
             parts.append(call.parts.get_nowait())
-        return Response(status, answered, b"".join(one for one in parts if one is not None))
+        return Response(status, answered, b"".join(part for part in parts if part is not None))
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query, headers: Headers) -> AsyncIterator[Streamed]:

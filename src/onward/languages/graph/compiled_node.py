@@ -81,9 +81,9 @@ def compile_node(
     ways = [(edge.kind, Edge(edge.id, edge.src, edge.dst)) for edge in structure.out[document.id]]
     links, link_texts = compile_links(document, structure)
     parts: tuple[Template | Jq, ...] = (template, link_texts, *jq.values())
-    named = frozenset[str]().union(*(one.nodes for one in parts))
+    named = frozenset[str]().union(*(part.nodes for part in parts))
     known = {name: aliases[name] for name in named if name in aliases}
-    every = any(one.all_nodes for one in parts)
+    every = any(part.all_nodes for part in parts)
     return CompiledNode(
         id=document.id,
         type=kind,

@@ -40,10 +40,10 @@ def changed(before: Document, after: Document) -> frozenset[str]:
 
 
 def _nodes(graph: Document) -> dict[str, _Seen]:
-    into: dict[str, set[tuple[str, str]]] = {one.id: set() for one in graph.nodes}
+    into: dict[str, set[tuple[str, str]]] = {node.id: set() for node in graph.nodes}
     for edge in graph.edges:
         into[edge.dst].add((edge.id, edge.src))
     return {
-        one.id: (replace(one, name="", position=None), frozenset(into[one.id]))
-        for one in graph.nodes
+        node.id: (replace(node, name="", position=None), frozenset(into[node.id]))
+        for node in graph.nodes
     }

@@ -42,15 +42,15 @@ def compile_links(
     node: NodeDocument, structure: Structure
 ) -> tuple[tuple[CompiledLink, ...], Template]:
     """Return the links of a checked node, and their texts as one template."""
-    texts = {one.name: texts_of(one) for one in node.links}
+    texts = {link.name: texts_of(link) for link in node.links}
     links = [
         CompiledLink(
-            name=one.name,
-            approval=one.approval,
-            depth=_depth(one.approval, structure),
-            lasts_ms=LASTS_MS if one.lasts is None else round(one.lasts * 1000),
+            name=link.name,
+            approval=link.approval,
+            depth=_depth(link.approval, structure),
+            lasts_ms=LASTS_MS if link.lasts is None else round(link.lasts * 1000),
         )
-        for one in node.links
+        for link in node.links
     ]
     return tuple(links), compile_template(texts)
 
@@ -69,8 +69,8 @@ def marks(links: tuple[CompiledLink, ...], token: Token, salt: str) -> dict[str,
     """Return what stands for each link in the parameters of one visit."""
     visit = token.visit or token.token_id
     return {
-        one.name: f"onward-link-{derive(token.execution_id, visit, one.name, salt)}"
-        for one in links
+        link.name: f"onward-link-{derive(token.execution_id, visit, link.name, salt)}"
+        for link in links
     }
 
 
@@ -91,7 +91,7 @@ def ask(
     token: Token,
 ) -> tuple[LinkAsked, ...]:
     """Return the links of a visit, given what their texts came to."""
-    return tuple(_asked(one, texts[one.name], placed[one.name], token) for one in links)
+    return tuple(_asked(link, texts[link.name], placed[link.name], token) for link in links)
 
 
 def _asked(link: CompiledLink, texts: Mapping[str, Any], mark: str, token: Token) -> LinkAsked:

@@ -126,17 +126,19 @@ def _decided(
     """Count one more decision, of somebody who is asked and has not decided already."""
     decisions = memo["decisions"]
     who = decision["by"]
-    if who in memo["approvers"] and all(one["by"] != who for one in decisions):
+    if who in memo["approvers"] and all(decision["by"] != who for decision in decisions):
         decisions = [*decisions, decision]
     memo = {**memo, "decisions": decisions}
-    approved = sum(one["decision"] == "approve" for one in decisions)
+    approved = sum(decision["decision"] == "approve" for decision in decisions)
     rejected = len(decisions) - approved
     if approved < memo["required"] <= len(memo["approvers"]) - rejected:
         return _next_decision(memo, token)
     verdict = "approved" if approved >= memo["required"] else "rejected"
     output = _told(memo, verdict)
     if verdict == "rejected" and "rejected_edge_id" not in node.named_edges:
-        reasons = "; ".join(f"{one['by']}: {one['comment'] or 'no'}" for one in decisions)
+        reasons = "; ".join(
+            f"{decision['by']}: {decision['comment'] or 'no'}" for decision in decisions
+        )
         return Failed(NodeError(f"rejected ({reasons})", "REJECTED", output))
     return _routed(node, output, f"{verdict}_edge_id")
 

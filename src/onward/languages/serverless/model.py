@@ -328,7 +328,12 @@ class ServerlessWorkflow:
 
 def lists_of(task: Task) -> tuple[TaskList, ...]:
     """Return the lists of tasks inside a task that run one after another: its own come first."""
-    added = tuple(tasks for one in task.extensions for tasks in (one.before, one.after) if tasks)
+    added = tuple(
+        tasks
+        for extension in task.extensions
+        for tasks in (extension.before, extension.after)
+        if tasks
+    )
     return (*_own_lists(task), *added)
 
 

@@ -126,7 +126,7 @@ def _compile(value: Any, at: str, compile_text: CompileText, names: set[str]) ->
                 _compile(one, f"{at}/{index}", compile_text, names)
                 for index, one in enumerate(value)
             ]
-            return lambda given: [one(given) for one in items]
+            return lambda given: [item(given) for item in items]
         case dict():
             fields = [
                 (key, _compile(one, f"{at}/{_escaped(key)}", compile_text, names))

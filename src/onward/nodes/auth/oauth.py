@@ -39,7 +39,7 @@ def token_request(policy: Authentication, url: str, refresh: str) -> tuple[dict[
     pairs = renewal if refresh else _grant(policy)
     if policy.scopes:
         pairs.append(("scope", " ".join(policy.scopes)))
-    pairs += [("audience", one) for one in policy.audiences]
+    pairs += [("audience", audience) for audience in policy.audiences]
     headers, shown = _client(policy, url)
     pairs += shown
     if policy.request.encoding == "application/json":
@@ -118,7 +118,7 @@ def _signed(client: str, secret: str, audience: str) -> str:
         "exp": now + _ASSERTED_S,
     }
     parts = [{"alg": "HS256", "typ": "JWT"}, claims]
-    text = b".".join(_packed(msgspec.json.encode(one)) for one in parts)
+    text = b".".join(_packed(msgspec.json.encode(part)) for part in parts)
     proof = hmac.new(secret.encode(), text, sha256).digest()
     return (text + b"." + _packed(proof)).decode()
 

@@ -27,9 +27,9 @@ def messages_in(answer: HttpAnswer, most: int, cursor: Any) -> tuple[list[Messag
         return [], cursor
     if kind == "text/event-stream":
         events = list(_events(answer.body.decode("utf-8", "replace")))
-        if all("id" in one["headers"] for one in events):
+        if all("id" in event["headers"] for event in events):
             events = events[:most]
-        ids = [one["headers"]["id"] for one in events if "id" in one["headers"]]
+        ids = [event["headers"]["id"] for event in events if "id" in event["headers"]]
         return events, ids[-1] if ids else cursor
     if kind in _LINES:
         whole = answer.body.decode("utf-8", "replace").split("\n")[:-1]

@@ -41,7 +41,7 @@ def query_pairs(query: Mapping[str, object]) -> Sequence[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for key, value in query.items():
         values = value if isinstance(value, list) else [value]
-        pairs.extend((text_of(key), text_of(one)) for one in values if one is not None)
+        pairs.extend((text_of(key), text_of(value)) for value in values if value is not None)
     return pairs
 
 

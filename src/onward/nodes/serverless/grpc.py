@@ -108,8 +108,8 @@ async def _compiled(text: str) -> tuple[Any, str]:
         data = (Path(folder) / "service.set").read_bytes()
     files = descriptors.FileDescriptorSet.FromString(data).file
     pool = pools.DescriptorPool()
-    for one in files:
-        pool.Add(one)
+    for file in files:
+        pool.Add(file)
     return pool, files[-1].package
 
 

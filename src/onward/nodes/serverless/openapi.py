@@ -86,29 +86,31 @@ class CallOpenapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         left = dict(self.parameters or {})
         path, query, headers, form, cookies = operation.path, [], {}, {}, []
         body: Any = None
-        for one in operation.parameters:
-            value = left.pop(one.name, None)
+        for parameter in operation.parameters:
+            value = left.pop(parameter.name, None)
             if value is None:
-                if one.required:
-                    raise unusable_document(f"the {one.place} parameter {one.name!r} is not given")
+                if parameter.required:
+                    raise unusable_document(
+                        f"the {parameter.place} parameter {parameter.name!r} is not given"
+                    )
                 continue
-            match one.place:
+            match parameter.place:
                 case "path":
-                    written = quote(_joined(value, one), safe=",")
-                    path = path.replace("{" + one.name + "}", written)
+                    written = quote(_joined(value, parameter), safe=",")
+                    path = path.replace("{" + parameter.name + "}", written)
                 case "query":
-                    query += _pairs(value, one)
+                    query += _pairs(value, parameter)
                 case "header":
-                    headers[one.name] = _joined(value, one)
+                    headers[parameter.name] = _joined(value, parameter)
                 case "cookie":
-                    cookies.append(f"{one.name}={quote(_joined(value, one), safe=',')}")
+                    cookies.append(f"{parameter.name}={quote(_joined(value, parameter), safe=',')}")
                 case "body":
                     body = value
                 case "formData":
-                    form[one.name] = value
+                    form[parameter.name] = value
                 case _:
                     raise unusable_document(
-                        f"parameter {one.name!r} is in {one.place!r}, which is nowhere"
+                        f"parameter {parameter.name!r} is in {parameter.place!r}, which is nowhere"
                     )
         url = fill_server(operation, left).rstrip("/") + path
         body = form or _body(operation, body, left)
@@ -137,7 +139,7 @@ def _body(operation: OpenApiOperation, body: Any, left: dict[str, Any]) -> Any:
     elif body is None and operation.content_types and left:
         body, left = left, {}
     if left:
-        known = ", ".join(one.name for one in operation.parameters) or "none"
+        known = ", ".join(parameter.name for parameter in operation.parameters) or "none"
         raise unusable_document(
             f"the operation has no parameter {next(iter(left))!r}: it has {known}"
         )
@@ -162,10 +164,10 @@ def _encoded(body: Any, types: tuple[str, ...], headers: dict[str, str]) -> byte
 
 def _preferred(types: tuple[str, ...], body: Any) -> str:
     """Return the content type that suits the body: JSON, if it is offered."""
-    json = [one for one in types if one.partition(";")[0].endswith("json") or one == "*/*"]
+    json = [type_ for type_ in types if type_.partition(";")[0].endswith("json") or type_ == "*/*"]
     if json:
         return "application/json" if "*" in json[0] else json[0]
-    forms = [one for one in types if one in (_FORM, _MULTIPART)]
+    forms = [type_ for type_ in types if type_ in (_FORM, _MULTIPART)]
     if forms and isinstance(body, Mapping):
         return forms[0]
     if types and isinstance(body, str):

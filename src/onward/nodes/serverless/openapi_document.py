@@ -91,14 +91,16 @@ def _operation(
     if old:
         server = _old_server(document, uri)
         types = tuple(found.get("consumes") or document.get("consumes") or ())
-        places = {one.place for one in parameters.values()}
+        places = {parameter.place for parameter in parameters.values()}
         if "formData" in places and not set(types) & set(_FORMS):
             types = (_FORMS[0],)
         elif not places & {"body", "formData"}:
             types = ()
         else:
             types = types or ("application/json",)
-        needed = any(one.required for one in parameters.values() if one.place == "body")
+        needed = any(
+            parameter.required for parameter in parameters.values() if parameter.place == "body"
+        )
         accepts = tuple(found.get("produces") or document.get("produces") or ())
     else:
         server, variables = _server(document, item, found, uri)

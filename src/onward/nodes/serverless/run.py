@@ -164,7 +164,7 @@ class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
         )
 
 
-_FIND = " || ".join(f"command -v {one}" for one in _ENGINES)
+_FIND = " || ".join(f"command -v {engine}" for engine in _ENGINES)
 _ENGINE = f"""\
 engine=$({_FIND}) || {{ echo 'neither docker nor podman is installed here' >&2; exit 127; }}
 "$engine" rm --force 'NAME' >/dev/null 2>&1

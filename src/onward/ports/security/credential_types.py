@@ -82,11 +82,11 @@ TYPES = {
 
 def faults(kind: CredentialType, fields: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return what is wrong with fields of a type: the field's name and the problem, no values."""
-    known = {one.name: one for one in kind.fields}
+    known = {field.name: field for field in kind.fields}
     found = [
-        (one.name, "it is missing")
-        for one in kind.fields
-        if one.required and not fields.get(one.name)
+        (field.name, "it is missing")
+        for field in kind.fields
+        if field.required and not fields.get(field.name)
     ]
     for name, value in fields.items():
         if name not in known:

@@ -127,7 +127,7 @@ class Master:
             try:
                 await self._store.fold(statuses, completions)
                 if completions and self._ended is not None:
-                    await self._ended([one.execution_id for one in completions])
+                    await self._ended([completion.execution_id for completion in completions])
                 self._told(statuses, completions, perf_counter() - began)
                 return
             except (StorageError, BusError) as problem:
@@ -144,9 +144,9 @@ class Master:
     ) -> None:
         self._meter.observe(telemetry.FOLD_SECONDS, took_s)
         self._meter.add(telemetry.FOLDED, amount=len(statuses))
-        for one in completions:
-            self._meter.add(telemetry.RUNS_ENDED, one.status)
-            self._meter.observe(telemetry.RUN_SECONDS, one.total_duration_ms / 1000)
+        for completion in completions:
+            self._meter.add(telemetry.RUNS_ENDED, completion.status)
+            self._meter.observe(telemetry.RUN_SECONDS, completion.total_duration_ms / 1000)
 
 
 async def _batches(
@@ -224,7 +224,7 @@ class Starter:
             if kept:
                 await self._repairer.begin(run)
                 return run
-            for token in (*tokens, *(token_of(one, tokens[0]) for one in how.signals)):
+            for token in (*tokens, *(token_of(signal, tokens[0]) for signal in how.signals)):
                 named = msgspec.structs.replace(token, publish_id=self._chance.publish_id())
                 await self._bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
         except BusError as problem:

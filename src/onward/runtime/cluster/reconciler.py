@@ -91,7 +91,7 @@ class Reconciler:
             return {}
         now_ms = self._clock.now_ms()
         workers = await self._roster.workers()
-        living = frozenset(one.name for one in workers if one.seen_ms > now_ms - SILENT_MS)
+        living = frozenset(worker.name for worker in workers if worker.seen_ms > now_ms - SILENT_MS)
         done: dict[str, str] = {}
         after = ""
         while True:

@@ -134,8 +134,8 @@ class RunRetry:
         """Note signals as those of a run that is about to begin, so that a repair finds them."""
         if signals and await self._at.archive.run(execution_id) is not None:
             raise StateConflictError(f"there is a run called {execution_id} already", "RUN_EXISTS")
-        for one in signals:
-            await self._at.signals.keep(msgspec.structs.replace(one, execution_id=execution_id))
+        for signal in signals:
+            await self._at.signals.keep(msgspec.structs.replace(signal, execution_id=execution_id))
 
     async def _definition(self, run: RunRecord) -> Definition:
         found = await self._at.archive.definition(run.definition_ref)

@@ -217,7 +217,7 @@ def inherited(
     signals: Sequence[StoredSignal],
 ) -> list[StoredSignal]:
     """Return the signals that a new attempt at a run of a graph begins with."""
-    nodes = {one.id: one for one in program.document.nodes}
+    nodes = {node.id: node for node in program.document.nodes}
     stays = {one.token_id for one in kept}
     standing: Counter[str] = Counter()
     again: Counter[str] = Counter()
@@ -247,7 +247,7 @@ def inherited_until(
     """
     begun = [one.at_ms - one.duration_ms for one in history if one.node_id in named]
     until_ms = min(begun, default=None)
-    return [one for one in signals if until_ms is None or one.sent_ms < until_ms]
+    return [signal for signal in signals if until_ms is None or signal.sent_ms < until_ms]
 
 
 def _place(node: NodeDocument | None, lineage: Lineage) -> str:

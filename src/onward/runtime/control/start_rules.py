@@ -173,7 +173,7 @@ def check_rule(rule: StartRule) -> None:
     except ExpressionError as problem:
         raise InputError(f"key: {problem}") from None
     limits = (rule.concurrency, rule.rate, rule.debounce_ms, rule.singleton or None)
-    if not any(one is not None for one in limits):
+    if not any(limit is not None for limit in limits):
         raise InputError("give concurrency, rate, singleton or debounce_ms: nothing would change")
     if rule.singleton and rule.debounce_ms is not None:
         raise InputError("singleton refuses what debounce_ms would wait for: give one of them")

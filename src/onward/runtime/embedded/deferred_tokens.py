@@ -33,8 +33,8 @@ class DeferredTokens:
 
     def ask(self, questions: list[DeferredToken]) -> None:
         """Begin to look for answers, and empty the list; each is cancelled with its run."""
-        for one in questions:
-            one.run.activities[one.seq] = asyncio.create_task(self._find(one))
+        for question in questions:
+            question.run.activities[question.seq] = asyncio.create_task(self._find(question))
         questions.clear()
 
     def taken(self) -> Iterator[DeferredToken]:

@@ -181,7 +181,7 @@ def _summary(facts: Facts, waits: tuple[WaitReason, ...]) -> str:
         return ending_of(run)
     if facts.snapshot.over:
         return "it has ended; the master has not yet written how: does one run?"
-    kinds = [one.kind for one in waits if one.kind != "limit"]
+    kinds = [wait.kind for wait in waits if wait.kind != "limit"]
     if "lost" in kinds:
         return "nothing will move it: its state is lost"
     if not kinds:
@@ -300,10 +300,10 @@ def _split(run: str, barrier: Barrier, layout: GraphLayout) -> WaitReason:
 
 
 def _merges(scope: ScopeState, item: str, layout: GraphLayout) -> Iterator[WaitReason]:
-    for node in dict.fromkeys(one.node for one in scope.arrivals):
+    for node in dict.fromkeys(arrival.node for arrival in scope.arrivals):
         if node in scope.merged:
             continue
-        arrived = [one.edge for one in scope.arrivals if one.node == node]
+        arrived = [arrival.edge for arrival in scope.arrivals if arrival.node == node]
         shape = layout.merges.get(node)
         if shape is None:
             text = f"merge {placed(node, item)} has {len(arrived)} branches and waits for more"
@@ -346,7 +346,7 @@ def _timer(alarm: TimerState, facts: Facts) -> WaitReason:
         text = f"{place} waits until {at}"
     else:
         text = f"{place} is tried again at {at}, attempt {token.attempt}"
-        failure = next((one for one in facts.node_runs if one.token_id == token.parent), None)
+        failure = next((run for run in facts.node_runs if run.token_id == token.parent), None)
         text += f", after {_error(failure)}" if failure is not None and failure.error else ""
     if alarm.leased:
         text += " (due: a scheduler is sending it)"
@@ -377,14 +377,14 @@ def _troubles(coming: Mapping[str, DeliveryFailure]) -> Iterator[WaitReason]:
 
 def _tokens(places: Iterable[TokenPlace], facts: Facts) -> Iterator[WaitReason]:
     """Yield one sentence for all tokens that are at the same node in the same state."""
-    ended = {one.token_id: one for one in facts.node_runs}
+    ended = {run.token_id: run for run in facts.node_runs}
     together: dict[tuple[str, str, Holder | None], list[TokenPlace]] = {}
-    for one in places:
-        run = ended.get(one.token_id) if one.token_id else None
-        node = one.node or (run.node_id if run is not None else "")
-        state = "followed" if run is not None and one.state == "claimed" else one.state
-        grip = holder_of(one, facts.snapshot) if state == "claimed" else None
-        together.setdefault((state, node, grip), []).append(one)
+    for place in places:
+        run = ended.get(place.token_id) if place.token_id else None
+        node = place.node or (run.node_id if run is not None else "")
+        state = "followed" if run is not None and place.state == "claimed" else place.state
+        grip = holder_of(place, facts.snapshot) if state == "claimed" else None
+        together.setdefault((state, node, grip), []).append(place)
     for (stands, node, grip), group in together.items():
         items = tuple(dict.fromkeys(describe(one.lineage) for one in group if one.lineage))
         ids = tuple(one.token_id for one in group if one.token_id)

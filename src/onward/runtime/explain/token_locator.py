@@ -79,15 +79,19 @@ class TokenLocator:
         if scope.closed:
             return []
         lineage = self.lineages.get(scope.name, ())
-        barriers = [one for one in self._snapshot.barriers if one.origin.scope == scope.name]
-        alarms = [
-            one.token
-            for one in self._snapshot.alarms
-            if one.token.signal != "timeout" and one.token.scope == scope.name
+        barriers = [
+            barrier for barrier in self._snapshot.barriers if barrier.origin.scope == scope.name
         ]
-        waiting = [one for one in scope.arrivals if one.node not in scope.merged]
-        accounted = {one.unit for one in scope.arrivals} | {one.parent for one in alarms}
-        accounted |= {one.split for one in barriers} | self._signals(scope, barriers)
+        alarms = [
+            alarm.token
+            for alarm in self._snapshot.alarms
+            if alarm.token.signal != "timeout" and alarm.token.scope == scope.name
+        ]
+        waiting = [arrival for arrival in scope.arrivals if arrival.node not in scope.merged]
+        accounted = {arrival.unit for arrival in scope.arrivals} | {
+            alarm.parent for alarm in alarms
+        }
+        accounted |= {barrier.split for barrier in barriers} | self._signals(scope, barriers)
         settled = {step for step, (_, children) in scope.fates.items() if children} | scope.left
         known = self._children(scope)
         queued = [*self._siblings(scope, known, lineage), *self._merged(scope, lineage)]
@@ -114,12 +118,12 @@ class TokenLocator:
             derive(derive(self._stem, scope.name, merge, "merge"), "timeout")
             for merge in self._layout.merges
         }
-        for one in barriers:
-            first, end, _ = one.origin.span
+        for barrier in barriers:
+            first, end, _ = barrier.origin.span
             for start in range(first, end, first or 1):
-                ids.add(derive(derive(one.split, "page", start), "token"))
-            for name in self._layout.aggregators.get(one.origin.current_node, ()):
-                ids.add(derive(derive(one.split, "timeout", name), "token"))
+                ids.add(derive(derive(barrier.split, "page", start), "token"))
+            for name in self._layout.aggregators.get(barrier.origin.current_node, ()):
+                ids.add(derive(derive(barrier.split, "timeout", name), "token"))
         return ids
 
     def _children(self, scope: ScopeState) -> dict[str, tuple[str, str]]:
@@ -186,7 +190,9 @@ class TokenLocator:
             return self._layout.aggregators.get(node, ())
         if tag == "opened":
             merges = self._layout.merges
-            return tuple(one for one in merges if derive(self._stem, scope, one, "merge") == step)
+            return tuple(
+                merge for merge in merges if derive(self._stem, scope, merge, "merge") == step
+            )
         return (node,)
 
     def _merged(self, scope: ScopeState, lineage: Lineage) -> list[TokenPlace]:
@@ -204,12 +210,14 @@ class TokenLocator:
         if self._snapshot.unread:
             return  # which of them are claimed is not known
         seen = {scope.name for scope in self._snapshot.scopes}
-        for one in self._snapshot.barriers:
-            ways = [way for way in self._layout.ways.values() if way.src == one.origin.current_node]
-            for index in range(one.sent):
-                if index not in one.slots and item_scope(one.split, index) not in seen:
+        for barrier in self._snapshot.barriers:
+            ways = [
+                way for way in self._layout.ways.values() if way.src == barrier.origin.current_node
+            ]
+            for index in range(barrier.sent):
+                if index not in barrier.slots and item_scope(barrier.split, index) not in seen:
                     node = ways[0].dst if len(ways) == 1 else ""
-                    yield TokenPlace("queued", item_lineage(self._run, one, index), node)
+                    yield TokenPlace("queued", item_lineage(self._run, barrier, index), node)
 
 
 def item_lineage(execution_id: str, barrier: Barrier, index: int) -> Lineage:
@@ -220,7 +228,7 @@ def item_lineage(execution_id: str, barrier: Barrier, index: int) -> Lineage:
 
 
 def _lineages(execution_id: str, snapshot: Snapshot) -> dict[str, Lineage]:
-    barriers = {one.split: one for one in snapshot.barriers}
+    barriers = {barrier.split: barrier for barrier in snapshot.barriers}
     found: dict[str, Lineage] = {}
     for scope in snapshot.scopes:
         split, slash, index = scope.name.partition("/")
@@ -240,6 +248,6 @@ def _node(token: str, known: Mapping[str, tuple[str, str]]) -> str:
 
 def _stem(execution_id: str, snapshot: Snapshot) -> str:
     """Return what the ids of a run's tokens follow from, as far as one of them tells."""
-    kept = (*(one.token for one in snapshot.alarms), *snapshot.parked, *(snapshot.queued or ()))
-    origins = (one.origin for one in snapshot.barriers)
+    kept = (*(alarm.token for alarm in snapshot.alarms), *snapshot.parked, *(snapshot.queued or ()))
+    origins = (barrier.origin for barrier in snapshot.barriers)
     return next((one.stem for one in (*kept, *origins)), execution_id)

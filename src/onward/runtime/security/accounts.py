@@ -186,7 +186,7 @@ class AccountAdministration:
         note(f"user {name}", _public(user), None)
 
     async def _check_not_last(self, name: str) -> None:
-        if not any(_governs(one) for one in await self._accounts.users() if one.name != name):
+        if not any(_governs(user) for user in await self._accounts.users() if user.name != name):
             raise StateConflictError(
                 f"{name} is the last admin: make another one first", "LAST_ADMIN"
             )

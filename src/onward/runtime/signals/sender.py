@@ -96,7 +96,7 @@ class SignalSender:
 
 async def signals_of(log: SignalLog, first: Token) -> list[Token]:
     """Return every signal that was sent to the run that `first` is of, in the order they came."""
-    return [token_of(one, first) for one in await all_signals(log, first.execution_id)]
+    return [token_of(signal, first) for signal in await all_signals(log, first.execution_id)]
 
 
 def token_of(signal: StoredSignal, first: Token) -> Token:

@@ -54,9 +54,9 @@ def first_tokens(
     tokens, payloads = program.start(how.root or execution_id, given, now_ms=now_ms)
     named = [
         msgspec.structs.replace(
-            one, execution_id=execution_id, root=how.root, priority=how.priority
+            token, execution_id=execution_id, root=how.root, priority=how.priority
         )
-        for one in tokens
+        for token in tokens
     ]
     return named, payloads
 

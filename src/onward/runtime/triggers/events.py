@@ -147,7 +147,7 @@ class EventTriggers:
         if not step.complete:
             places = {one.name: one for one in (*before.open, step.after)}
             others = list({**places, name: step.after}.values())
-        kept = [one for one in others if now_ms - one.began_ms <= KEPT_MS][-MOST_OPEN:]
+        kept = [other for other in others if now_ms - other.began_ms <= KEPT_MS][-MOST_OPEN:]
         firing = None
         if step.complete:
             events = await self._gatherings.events(trigger.trigger_id, name)

@@ -22,7 +22,7 @@ class TriggerSecrets:
     def opened(self, trigger: Trigger) -> tuple[str, ...]:
         """Return the secrets of a trigger as its senders have them, the newest first."""
         purpose = _purpose(trigger.trigger_id)
-        return tuple(self._sealer.open(purpose, one) for one in trigger.secrets)
+        return tuple(self._sealer.open(purpose, secret) for secret in trigger.secrets)
 
     async def seal_all(self) -> int:
         """Seal what is not sealed with the newest key, and return how many triggers that were.

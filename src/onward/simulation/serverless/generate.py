@@ -78,7 +78,7 @@ class _Builder:
     def block(self, depth: int, least: int = 1, most: int = 4) -> Tasks:
         """Return some tasks, of which some lead elsewhere than to the next."""
         tasks = [self.task(depth) for _ in range(self.dice.randint(least, most))]
-        names = [next(iter(one)) for one in tasks]
+        names = [next(iter(task)) for task in tasks]
         for at, one in enumerate(tasks):
             body = one[names[at]]
             if "switch" in body:
@@ -298,7 +298,7 @@ class _Builder:
     def ear(self, name: str, depth: int) -> tuple[Body, list[str]]:
         self.listening = True
         types = [f"{name}.{letter}" for letter in "ab"[: self.dice.randint(1, 2)]]
-        filters: list[Any] = [{"with": {"type": one}} for one in types]
+        filters: list[Any] = [{"with": {"type": type_}} for type_ in types]
         wanted: Body = self.dice.choice(
             [
                 {"one": filters[0]},

@@ -116,7 +116,7 @@ class TreeReference(ReferenceVariables):
         self.timed = False
         """Whether the result depends on how long something took."""
         self.done: list[Happened] = [
-            Happened(one.at_ms, "event", one.type, one.data) for one in plan.events
+            Happened(event.at_ms, "event", event.type, event.data) for event in plan.events
         ]
         self.entered = 0
 
@@ -363,20 +363,20 @@ class TreeReference(ReferenceVariables):
         self, task: ForkTask, ends: list[tuple[Path, Any, Jump | None, int, int]], path: Path
     ) -> Any:
         stops = [
-            one for one in ends if one[0].now < math.inf and (task.compete or one[2] is not None)
+            end for end in ends if end[0].now < math.inf and (task.compete or end[2] is not None)
         ]
         if not stops:
-            if any(one[2] is not None for one in ends):
+            if any(end[2] is not None for end in ends):
                 raise Never
-            path.now = max(one[0].now for one in ends)
-            return [one[1] for one in ends]
+            path.now = max(end[0].now for end in ends)
+            return [end[1] for end in ends]
         self.timed = True
         first = min(stops, key=lambda one: one[0].now)
         path.now = first[0].now
-        self.tied = self.tied or sum(one[0].now == path.now for one in stops) > 1
-        for one in reversed(ends):
-            if one is not first:
-                self._undo(one[3], one[4], path.now)
+        self.tied = self.tied or sum(stop[0].now == path.now for stop in stops) > 1
+        for end in reversed(ends):
+            if end is not first:
+                self._undo(end[3], end[4], path.now)
         if isinstance(first[2], Over):
             path.context = first[0].context
         if first[2] is not None:

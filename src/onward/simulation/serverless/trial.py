@@ -119,9 +119,9 @@ class Surroundings:
     def _publish(self, token: Token, event: dict[str, Any]) -> None:
         world = self._placed()
         sent = Sent(at_ms=world.now_ms, value=Raw(msgspec.json.encode(event)))
-        for one in self.subscriptions:
-            if one.event_type in ("", event["type"]):
-                world.send(signal_token(world.start[0], one.address, token.token_id, sent))
+        for subscription in self.subscriptions:
+            if subscription.event_type in ("", event["type"]):
+                world.send(signal_token(world.start[0], subscription.address, token.token_id, sent))
 
 
 def try_tree(seed: int, rules: Rules = Coordination) -> TreeTrial:

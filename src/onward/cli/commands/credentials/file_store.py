@@ -147,7 +147,7 @@ def ls(context: click.Context, /, output: str, **given: Any) -> int:
     with _explained():
         names = context.obj.vault.names()
     if output == "json":
-        print_json([{"name": one} for one in names])
+        print_json([{"name": name} for name in names])
     for name in names if output != "json" else ():
         if output == "jsonl":
             print_json({"name": name})

@@ -64,8 +64,8 @@ def steer(asked: BulkAction, given: dict[str, Any], form: str) -> int:
 
 async def _find(engine: AsyncEngine, query: dict[str, Any], found: list[dict[str, Any]]) -> int:
     async with aclosing(engine.pages(dict[str, Any], "/runs", **query, limit=200)) as pages:
-        async for one in pages:
-            found.append(one)
+        async for page in pages:
+            found.append(page)
             if len(found) > 1000:
                 break
     return 0
@@ -95,7 +95,7 @@ def _chosen(
         click.confirm(f"{asked.verb.capitalize()} {count}?", abort=True, err=True)
     items, code = _done(asked, at, [one["execution_id"] for one in meant])
     _show_done(items, form, new_id=asked.new_id)
-    refused = sum(not one["done"] for one in items)
+    refused = sum(not item["done"] for item in items)
     told = f"{len(items) - refused} done, {refused} refused"
     say(told + (": more match, repeat the command" if more else ""))
     return code or (server.CONFLICT if refused else 0)
@@ -114,7 +114,7 @@ def _done(
         items.extend((await asked.many(engine, some))["items"])
         return 0
 
-    for some in [runs] if at.server else [[one] for one in runs]:
+    for some in [runs] if at.server else [[run] for run in runs]:
         run = None if at.server else some[0]
         code = server.talk(at, partial(ask, some=some), need="run", run=run)
         if code:
@@ -139,7 +139,7 @@ def _each(asked: BulkAction, at: server.ServerAddress, runs: list[str], form: st
 
 def _look(at: server.ServerAddress, runs: list[str], form: str) -> int:
     async def ask(engine: AsyncEngine) -> int:
-        _list([await engine.call("GET", f"/runs/{one}") for one in runs], form)
+        _list([await engine.call("GET", f"/runs/{run}") for run in runs], form)
         return 0
 
     return server.talk(at, ask)
@@ -160,5 +160,5 @@ def _show_done(items: list[dict[str, Any]], form: str, *, new_id: bool) -> None:
         return [one["execution_id"], done, one["attempt"] or "", (why, "red")]
 
     id_of = "attempt" if new_id else "execution_id"
-    shown = items if form != "ids" else [one for one in items if one["done"]]
+    shown = items if form != "ids" else [item for item in items if item["done"]]
     show_known(shown, form, id_of=id_of, headings=_HEADINGS, row=row)

@@ -116,7 +116,7 @@ def show(
         quarantine = [one for one in history.quarantine() if one.execution_id == execution_id]
     reasons = [{"at_ms": one.at_ms, "reason": one.reason} for one in quarantine]
     if as_json:
-        nodes = [_visit(one) for one in node_runs]
+        nodes = [_visit(run) for run in node_runs]
         print_json({**_facts(found), "nodes": nodes, "quarantine": reasons})
     else:
         _show(found, node_runs, reasons, now_ms())
@@ -157,7 +157,7 @@ def _show_remote(at: remote.ServerAddress, execution_id: str, as_json: bool) -> 
 
         run = await engine.call("GET", f"/runs/{execution_id}")
         path = f"/runs/{execution_id}/visits"
-        visits = [one async for one in engine.pages(dict[str, Any], path, limit=200)]
+        visits = [page async for page in engine.pages(dict[str, Any], path, limit=200)]
         if as_json:
             print_json({**run, "nodes": visits})
             return 0
@@ -166,7 +166,7 @@ def _show_remote(at: remote.ServerAddress, execution_id: str, as_json: bool) -> 
         if run["error"]:
             print_line(f"{run['error']['message']} [{run['error']['code']}]", "red")
         headings = ("node", "item", "status", "attempt", "took", "error")
-        print_table(headings, [visit_row(one) for one in visits])
+        print_table(headings, [visit_row(visit) for visit in visits])
         return 0
 
     return remote.talk(at, ask)
@@ -188,14 +188,14 @@ def _show(
         print_line(f"{facts['error']['message']} [{facts['error']['code']}]", "red")
     rows = [
         (
-            one.node_id,
-            describe(one.lineage),
-            (one.status, _COLOURS.get(one.status, "")),
-            str(one.attempt),
-            seconds(one.duration_ms),
-            (_error_of(one), "red"),
+            run.node_id,
+            describe(run.lineage),
+            (run.status, _COLOURS.get(run.status, "")),
+            str(run.attempt),
+            seconds(run.duration_ms),
+            (_error_of(run), "red"),
         )
-        for one in node_runs
+        for run in node_runs
     ]
     print_table(("node", "item", "status", "attempt", "took", "error"), rows)
     for reason in reasons:

@@ -180,9 +180,9 @@ def _print_times(times: list[str], form: str) -> int:
     if form == "json":
         print_json(times)
         return 0
-    for one in times:
+    for time_ in times:
         if form == "jsonl":
-            print_json(one)
+            print_json(time_)
         else:
-            click.echo(one)
+            click.echo(time_)
     return 0

@@ -63,7 +63,7 @@ def check_link_targets(
         target = structure.nodes.get(link.approval)
         who = f"node {quote(node.id)}: link {quote(link.name)}"
         if target is None or target.type != "approval":
-            known = [one.id for one in structure.nodes.values() if one.type == "approval"]
+            known = [node.id for node in structure.nodes.values() if node.type == "approval"]
             wrong = "no node has that id" if target is None else f"it is of type {target.type}"
             hint = suggest(link.approval, known) or "name an approval node"
             message = f"{who} is for {quote(link.approval)}, and {wrong}"

@@ -58,8 +58,8 @@ def bundled(value: Any, fetched: Fetched | None, findings: Findings) -> Any:
     places = list(_everything(value, fetched or {}, findings))
     if not places:
         return value
-    for one in places:
-        _check(one, fetched, findings)
+    for place in places:
+        _check(place, fetched, findings)
     known = {
         uri: body for uri, body in (fetched or {}).items() if not isinstance(body, MissingResource)
     }

@@ -125,7 +125,9 @@ def _read(value: Any, findings: Findings) -> ServerlessWorkflow | None:
         title=str(head.value.get("title") or ""),
         root=root,
         tasks=tasks,
-        beside={task.at: {one.name: one.at for one in tasks} for tasks in lists for task in tasks},
+        beside={
+            task.at: {task.name: task.at for task in tasks} for tasks in lists for task in tasks
+        },
         following={one.at: two.at for tasks in lists for one, two in pairwise(tasks)},
         value=value,
         schedule=schedule,

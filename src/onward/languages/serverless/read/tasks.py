@@ -231,7 +231,7 @@ def _read_switch(
         cases.append(
             CaseOfSwitch(name=name, when=when, then=read_then(inner, desk, targets) or "continue")
         )
-        if body.get("when") is None and [one.when for one in cases].count(None) > 1:
+        if body.get("when") is None and [case.when for case in cases].count(None) > 1:
             desk.error("BAD_FIELD", f"{fields.owner} has two cases without `when`", here)
     if not fields.items("switch"):
         desk.error("BAD_FIELD", f"{fields.owner} has no case", at, "write `- name: {when, then}`")

@@ -107,7 +107,9 @@ def _inside(
     match stop:
         case Spread(task=fork):
             given = state.frames[-1].given
-            paths = [(path(Action("enter", given, one.at)), one.at) for one in fork.branches]
+            paths = [
+                (path(Action("enter", given, branch.at)), branch.at) for branch in fork.branches
+            ]
             return fork.at, paths, None
         case Limit(task=task, raw=raw, limit_ms=limit_ms):
             paths = [(path(Action("enter", raw, task.at)), task.at)]

@@ -74,19 +74,19 @@ class Look:
     def _passes(self, wanted: EventFilter) -> dict[str, Any] | None:
         """Return what correlated events agree in, this one included; None: it does not pass."""
         try:
-            if not all(self._fits(one) for one in wanted.attributes):
+            if not all(self._fits(attribute) for attribute in wanted.attributes):
                 return None
             keys = self.keys
-            for one in wanted.correlations:
-                found = one.value.evaluate(self._given(self._event))
+            for correlation in wanted.correlations:
+                found = correlation.value.evaluate(self._given(self._event))
                 if found is None:
                     return None
-                expected = keys.get(one.name, found)
-                if one.expected is not None:
-                    expected = one.expected.render(self._given(self._expecting))
+                expected = keys.get(correlation.name, found)
+                if correlation.expected is not None:
+                    expected = correlation.expected.render(self._given(self._expecting))
                 if expected != found:
                     return None
-                keys = {**keys, one.name: found}
+                keys = {**keys, correlation.name: found}
         except ExpressionError:
             return None  # somebody else's event is no mistake of this workflow
         return keys

@@ -126,7 +126,7 @@ class StateStore:
     def write(self, state: WalkState) -> tuple[Context, list[Payload]]:
         """Return the context that carries `state`, and what must be stored for it."""
         writer = _Writer(self._context, self._names)
-        frames = [_write_frame(one, writer) for one in state.frames]
+        frames = [_write_frame(frame, writer) for frame in state.frames]
         action = state.action
         written = {
             "action": [action.kind, action.at, writer.slot(action.value), action.then],

@@ -376,7 +376,7 @@ class Walk(Evaluator):
 
     def _awaited(self) -> bool:
         """Return whether the task on top is an activity whose end is told by something else."""
-        return any(isinstance(self.task(one.at), CallTask) for one in self.state.frames[-1:])
+        return any(isinstance(self.task(frame.at), CallTask) for frame in self.state.frames[-1:])
 
     def _first(self, task: Task) -> str:
         return lists_of(task)[0][0].at
