@@ -18,7 +18,7 @@ from pathlib import Path
 
 from onward.adapters.postgres.store import open_store
 from onward.adapters.sqlite.journal import SqliteJournal
-from onward.kernel.history import node_run_of
+from onward.kernel.history import visit_record_of
 from onward.kernel.lineage import Frame
 from onward.kernel.messages import NodeStatusMessage
 from onward.kernel.records import Definition, RunRecord
@@ -72,7 +72,7 @@ def sqlite(folder: Path, many: int, size: int) -> float:
         drafts, batch = Drafts(), JournalCommit()
         for status in some:
             drafts.see(status)
-            run = node_run_of(status, NOW_MS)
+            run = visit_record_of(status, NOW_MS)
             if run is not None:
                 batch.node_runs.append(run)
         events = drafts.taken().get(RUN, [])

@@ -106,14 +106,14 @@ async def test_a_message_that_comes_again_while_its_lease_is_held_is_left_to_the
     token = decode_token(body)
     leases = RedisLeases(quick.cluster.redis)
     far = 4_102_444_800_000
-    await leases.take(token.run, token.token_id, owner="w9/x", until_ms=far, body=body)
+    await leases.take(token.state_id, token.token_id, owner="w9/x", until_ms=far, body=body)
     publish(rabbitmq_url, EXECUTION, body)
     delivered_again(rabbitmq_url)
 
     async with quick.processes():
         await until(lambda: empty(rabbitmq_url))
         assert [] == await quick.cluster.store.node_runs(run)
-        assert await leases.extend(token.run, token.token_id, owner="w9/x", until_ms=1)
+        assert await leases.extend(token.state_id, token.token_id, owner="w9/x", until_ms=1)
         ended = await quick.finish(run)
 
     assert ("completed", 1) == (ended.status, ended.output("a"))

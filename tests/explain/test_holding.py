@@ -120,11 +120,11 @@ async def test_a_long_node_of_a_silent_worker_says_when_another_runs_it(idle, ra
     run, body = await claimed_by(idle, rabbitmq_url, "w9", now_ms() - 60_000)
     token, leases = decode_token(body), RedisLeases(idle.cluster.redis)
     terms = {"owner": "w9/x", "body": body}
-    await leases.take(token.run, token.token_id, until_ms=now_ms() + 60_000, **terms)
+    await leases.take(token.state_id, token.token_id, until_ms=now_ms() + 60_000, **terms)
     silent = "node start: running on worker W since T, which has not been heard of since T, "
 
     await explained(idle, run, silent + "lease until T")
-    await leases.take(token.run, token.token_id, until_ms=now_ms() - 1, **terms)
+    await leases.take(token.state_id, token.token_id, until_ms=now_ms() - 1, **terms)
     await explained(idle, run, silent + "lease until T (overdue: does a scheduler run?)")
     await idle.cluster.scheduler()._timers.claim_due(now_ms(), 30_000, 10)
     await explained(

@@ -17,7 +17,7 @@ from onward.kernel.effects import (
     Supersede,
     Superseded,
 )
-from onward.kernel.messages import run_of
+from onward.kernel.messages import state_id_of
 from onward.kernel.verdicts import CLOSED, LOST, Execute
 
 
@@ -99,5 +99,5 @@ def test_a_run_that_ended_is_not_superseded_but_tells_how():
 
 
 def test_each_generation_has_a_name_of_its_own():
-    assert "x1" == run_of("x1", 0) == token().run
-    assert "x1~2" == run_of("x1", 2) == token(generation=2).run
+    assert "x1" == state_id_of("x1", 0) == token().run
+    assert "x1~2" == state_id_of("x1", 2) == token(generation=2).run

@@ -80,8 +80,8 @@ def test_keeping_a_failed_attempt_without_the_one_that_followed_is_noticed(monke
 
 def test_parking_without_looking_again_whether_the_run_is_paused_is_noticed(monkeypatch):
     def hasty(self, token):
-        self.lost = getattr(self, "lost", 0) + (not self.state(token.run).paused)
-        if self.state(token.run).paused:
+        self.lost = getattr(self, "lost", 0) + (not self.state(token.state_id).paused)
+        if self.state(token.state_id).paused:
             return honest(self, token)
         return True  # kept where nobody looks: it was resumed in between
 

@@ -64,7 +64,7 @@ def entries_of(
         at_ms = check_status(status)
         started_ms = at_ms - status.duration_ms
         _see(seen, VisitSighting(status.execution_id, status.workflow_id, started_ms, at_ms))
-        run = node_run_of(status, at_ms)
+        run = visit_record_of(status, at_ms)
         if run is not None:
             visits.setdefault((run.execution_id, run.token_id, run.node_id), run)
     for completion in completions:
@@ -78,7 +78,7 @@ def entries_of(
     return HistoryEntries(list(seen.values()), list(visits.values()), list(endings.values()))
 
 
-def node_run_of(status: NodeStatusMessage, at_ms: int) -> VisitRecord | None:
+def visit_record_of(status: NodeStatusMessage, at_ms: int) -> VisitRecord | None:
     """Return the line of history for a status, or None when it is only news of progress."""
     passing = status.status == "waiting" and status.metadata is None
     if status.status == "running" or passing:

@@ -40,7 +40,7 @@ Status = Literal["running", "success", "failed", "waiting"]
 Ending = Literal["completed", "failed", "halted", "cancelled"]
 
 
-def run_of(execution_id: str, generation: int) -> str:
+def state_id_of(execution_id: str, generation: int) -> str:
     """Return the name of one generation of a run's state."""
     return f"{execution_id}~{generation}" if generation else execution_id
 
@@ -97,9 +97,9 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     """Always present. A message of a later one is left to a process that knows it."""
 
     @property
-    def run(self) -> str:
+    def state_id(self) -> str:
         """Return the name of the run's state: each generation has its own."""
-        return run_of(self.execution_id, self.generation)
+        return state_id_of(self.execution_id, self.generation)
 
     @property
     def stem(self) -> str:

@@ -65,7 +65,7 @@ class Program(Protocol):
         """Return the first tokens of a run with input `given`, and what to store before them."""
         ...
 
-    def knows(self, token: Token) -> bool:
+    def has_node(self, token: Token) -> bool:
         """Return whether the token's node is part of this definition."""
         ...
 
@@ -81,7 +81,7 @@ class Program(Protocol):
         """Return the type of the token's node: one of few, for people and for statistics."""
         ...
 
-    def outside(self, token: Token) -> bool:
+    def runs_activity(self, token: Token) -> bool:
         """Return whether visiting the token's node runs an activity."""
         ...
 

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import Begin, Pause, Report
-from onward.kernel.history import node_run_of
+from onward.kernel.history import visit_record_of
 from onward.kernel.lineage import Lineage
 from onward.kernel.messages import Token, encode_message
 from onward.kernel.program import Program
@@ -74,14 +74,14 @@ class PausedWorld(World):
         self.parked.clear()
 
     def _park(self, token: Token) -> bool:
-        if not self.state(token.run).paused:
+        if not self.state(token.state_id).paused:
             return False
         self.parked[f"{token.token_id}:{token.publish_id}"] = encode_message(token)
         return True
 
     def _report(self, report: Report) -> None:
         status = status_of(report, self.now_ms, 0)
-        run = node_run_of(status, self.now_ms)
+        run = visit_record_of(status, self.now_ms)
         if run is not None and run.output_ref is None:
             self.history.setdefault((run.token_id, run.node_id), run)
 

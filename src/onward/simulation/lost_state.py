@@ -15,8 +15,8 @@ import msgspec
 
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import Begin, Forget, Report, Supersede
-from onward.kernel.history import node_run_of
-from onward.kernel.messages import Token, run_of
+from onward.kernel.history import visit_record_of
+from onward.kernel.messages import Token, state_id_of
 from onward.kernel.program import Program
 from onward.kernel.records import VisitRecord
 from onward.kernel.timestamps import LATEST_MS
@@ -115,8 +115,8 @@ class RuinedWorld(World):
 
     def _repair(self) -> None:
         self.repairs += 1
-        old = self.state(run_of("exec", self.generation))
-        self._cancel_all(run_of("exec", self.generation))
+        old = self.state(state_id_of("exec", self.generation))
+        self._cancel_all(state_id_of("exec", self.generation))
         standing = old.answer(Supersede())
         if standing is not None:
             self.witness.completions.append(standing)
@@ -124,7 +124,7 @@ class RuinedWorld(World):
             return
         self.generation += 1
         self.missing = False
-        run = run_of("exec", self.generation)
+        run = state_id_of("exec", self.generation)
         history = [(one, one.output) for one in self.history.values()]
         restored = list(restorations(self.program, self.start[0], history))
         for one in restored:
@@ -149,6 +149,6 @@ class RuinedWorld(World):
         if self.fortune.random() < self.losses.forgotten:
             return
         status = status_of(report, self.now_ms, 0)
-        run = node_run_of(status, self.now_ms)
+        run = visit_record_of(status, self.now_ms)
         if run is not None and run.output_ref is None:
             self.history.setdefault((run.token_id, run.node_id), run)

@@ -134,7 +134,7 @@ class World:
             self.payloads[payload.ref.hash] = payload.body
         self.start = tokens
         self.signals = [self._signal(send) for send in self.sends]
-        self.state(tokens[0].run).answer(Begin())
+        self.state(tokens[0].state_id).answer(Begin())
         for token in tokens:
             self._publish(token)
         self._until_rest()
@@ -227,18 +227,18 @@ class World:
     # -- a worker: it may die at every yield ----------------------------------------------------
 
     def _handle(self, token: Token) -> Iterator[None]:
-        verdict = self.state(token.run).claim(token)
+        verdict = self.state(token.state_id).claim(token)
         self.witness.verdicts[verdict.why if isinstance(verdict, Drop) else "run"] += 1
         yield
         while isinstance(verdict, Park):
             if self._park(token):
                 return
-            verdict = self.state(token.run).claim(token)
+            verdict = self.state(token.state_id).claim(token)
             yield
         doing = decide(self.program, token, verdict, self.reader, self.now_ms)
         if isinstance(doing, NoAction):
             return
-        self.witness.followed[f"{token.run} {token.parent}"].add(token.outcome)
+        self.witness.followed[f"{token.state_id} {token.parent}"].add(token.outcome)
         if isinstance(doing, Activity):
             self._execute(token)
             doing = self.behave(token, doing, self.dice)
@@ -273,20 +273,20 @@ class World:
                 self._watch(sent)
                 self._publish(sent)
             case SetTimer(token, due_ms):
-                if self._state(by.run)[0].get(ROOT, "done", "") is None:
+                if self._state(by.state_id)[0].get(ROOT, "done", "") is None:
                     sent = msgspec.structs.replace(token, generation=by.generation)
-                    self.timers.setdefault(f"{by.run} {token.token_id}", (due_ms, sent))
+                    self.timers.setdefault(f"{by.state_id} {token.token_id}", (due_ms, sent))
             case Hasten(token_id):
-                name = f"{by.run} {token_id}"
+                name = f"{by.state_id} {token_id}"
                 if name in self.timers:
                     self.timers[name] = (self.now_ms, self.timers[name][1])
             case CancelTimer(token_id):
-                self.timers.pop(f"{by.run} {token_id}", None)
+                self.timers.pop(f"{by.state_id} {token_id}", None)
             case StorePayload(payload):
                 self.payloads[payload.ref.hash] = payload.body
             case Complete(message):
                 self.witness.completions.append(message)
-                self._cancel_all(by.run)
+                self._cancel_all(by.state_id)
             case Load():
                 return self.payloads[effect.ref.hash]
             case Items():
@@ -296,13 +296,13 @@ class World:
             case WriteLog():
                 pass
             case Asks():
-                return self.state(by.run).answer(effect)
+                return self.state(by.state_id).answer(effect)
             case _:
                 assert_never(effect)
         return None
 
     def _cancel_all(self, run: str) -> None:
-        self.timers = {key: timer for key, timer in self.timers.items() if timer[1].run != run}
+        self.timers = {key: timer for key, timer in self.timers.items() if timer[1].state_id != run}
 
     def _report(self, report: Report) -> None:
         """Nobody listens here."""
@@ -312,9 +312,9 @@ class World:
         if token.outcome != "item":
             return
         frame = token.lineage_stack[-1]
-        split = f"{token.run} {frame.split_token}"
+        split = f"{token.state_id} {frame.split_token}"
         self.witness.windows[split].add(frame.item_index)
-        head = self._state(token.run)[0].get(frame.split_token, "head", "")
+        head = self._state(token.state_id)[0].get(frame.split_token, "head", "")
         filled = head[4] if head else frame.total_items
         flying = len(self.witness.windows[split]) - filled
         _, widest = self.witness.widest.get(split, ("", 0))

@@ -24,7 +24,7 @@ def columns(rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     return list(zip(*rows, strict=True))
 
 
-def row_of_node_run(run: VisitRecord) -> tuple[Any, ...]:
+def row_of_visit(run: VisitRecord) -> tuple[Any, ...]:
     """Return the columns of a node run."""
     return (
         run.execution_id,

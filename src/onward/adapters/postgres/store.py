@@ -24,7 +24,7 @@ from onward.adapters.postgres.rows import (
     read_node_run,
     read_silence,
     row_of_lines,
-    row_of_node_run,
+    row_of_visit,
 )
 from onward.errors import StorageError
 from onward.kernel.context import Payload, Ref
@@ -78,7 +78,7 @@ class PostgresStore(PostgresConnections):
             )
             if begun is not None:
                 if kept:
-                    rows = [row_of_node_run(one) for one in kept]
+                    rows = [row_of_visit(one) for one in kept]
                     await db.execute(statements.RECORD, *columns(rows))
                 await event_log.begin(db, execution.execution_id)
         return begun is not None
@@ -95,7 +95,7 @@ class PostgresStore(PostgresConnections):
             fresh: set[VisitKey] = set()
             ended_now: set[str] = set()
             if entries.node_runs:
-                rows = [row_of_node_run(run) for run in entries.node_runs]
+                rows = [row_of_visit(run) for run in entries.node_runs]
                 fresh = {
                     VisitKey(*row) for row in await db.fetch(statements.RECORD, *columns(rows))
                 }

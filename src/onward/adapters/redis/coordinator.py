@@ -80,7 +80,7 @@ class RedisCoordinator:
 
     async def claim(self, token: Token) -> Verdict:
         """Say whether the bearer of `token` may execute it."""
-        keys, scope = Keys(token.run), token.scope
+        keys, scope = Keys(token.state_id), token.scope
         names = [keys.done, *keys.of(scope, "fate", "live", "owner", "record"), keys.groups]
         about = (token.token_id, token.publish_id, token.parent, token.outcome, token.siblings)
         answer = await self._caller.call(

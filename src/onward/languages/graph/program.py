@@ -107,7 +107,7 @@ class GraphProgram:
         ]
         return tokens, [payload] if payload else []
 
-    def knows(self, token: Token) -> bool:
+    def has_node(self, token: Token) -> bool:
         """Return whether the token's node, and every split on its lineage, is part of the graph."""
         nodes = self.wiring.nodes
         return token.current_node in nodes and all(
@@ -127,7 +127,7 @@ class GraphProgram:
         """Return the type that the document gives the token's node."""
         return self.wiring.nodes[token.current_node].kind
 
-    def outside(self, token: Token) -> bool:
+    def runs_activity(self, token: Token) -> bool:
         """Return whether the token's node touches the world."""
         node = self.wiring.nodes.get(token.current_node)
         return node is not None and node.type.effect == "outside" and not node.trigger

@@ -108,7 +108,7 @@ class ServerlessProgram:
         )
         return [token], [payload] if payload else []
 
-    def knows(self, token: Token) -> bool:
+    def has_node(self, token: Token) -> bool:
         """Return whether the token's task, and every scope on its lineage, is in the workflow."""
         tasks = self.workflow.tasks
         return token.current_node in tasks and all(
@@ -129,14 +129,14 @@ class ServerlessProgram:
         task = self.workflow.tasks.get(token.current_node)
         return "" if task is None else task.kind
 
-    def outside(self, token: Token) -> bool:
+    def runs_activity(self, token: Token) -> bool:
         """Return whether the token's task is an activity."""
         return isinstance(self.workflow.tasks.get(token.current_node), CallTask)
 
     def step(self, token: Token, view: Mapping[str, Any]) -> Activity | Outcome:
         """Walk to the next stop; return its activity, or that there is none."""
         stopped = self._walked(token, view)
-        self._walks[token.run, token.token_id] = stopped
+        self._walks[token.state_id, token.token_id] = stopped
         while len(self._walks) > REMEMBERED:
             self._walks.popitem(last=False)
         if isinstance(stopped.stop, Act):
@@ -171,7 +171,7 @@ class ServerlessProgram:
         self, token: Token, outcome: Outcome, *, now_ms: int, dice: float
     ) -> Judgement[None]:
         """Walk on from what an activity came to, and yield what the stop asks for."""
-        stopped = self._walks.pop((token.run, token.token_id), None)
+        stopped = self._walks.pop((token.state_id, token.token_id), None)
         if stopped is None:
             keeper, _ = yield from branches.opened(token)
             stopped = self._walked(token, keeper.view)

@@ -173,22 +173,22 @@ class EffectPerformer:
                     ),
                 )
             case Asks():
-                return await at.coordinator.answer(by.run, effect)
+                return await at.coordinator.answer(by.state_id, effect)
             case StorePayload(payload):
                 # Waited for: whoever gets a token that refers to it must find it.
                 await at.payloads.put(execution_id, payload)
             case SetTimer(token, due_ms):
                 body = encode_message(self._named(token, by))
-                await at.timers.set(by.run, token.token_id, due_ms, body)
+                await at.timers.set(by.state_id, token.token_id, due_ms, body)
             case Hasten(token_id):
-                await at.timers.hasten(by.run, token_id, at.clock.now_ms())
+                await at.timers.hasten(by.state_id, token_id, at.clock.now_ms())
             case CancelTimer(token_id):
-                await at.timers.cancel(by.run, token_id)
+                await at.timers.cancel(by.state_id, token_id)
             case WriteLog(token, level, message):
                 self._write(token, level, text_of(message))
             case Complete(completion):
                 await at.bus.publish(COMPLETION, encode_message(completion))
-                await at.timers.cancel_all(by.run)
+                await at.timers.cancel_all(by.state_id)
             case _:
                 assert_never(effect)
         return None

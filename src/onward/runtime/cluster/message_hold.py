@@ -73,7 +73,7 @@ class MessageHold:
         """
         if not self._delivery.redelivered:
             return False
-        return await self._terms.leases.held(token.run, token.token_id)
+        return await self._terms.leases.held(token.state_id, token.token_id)
 
     @contextmanager
     def working(self, token: Token) -> Iterator[None]:
@@ -157,7 +157,7 @@ class _Lease:
         """Give up the lease."""
         token = self._token
         try:
-            await self._terms.leases.end(token.run, token.token_id, owner=self._owner)
+            await self._terms.leases.end(token.state_id, token.token_id, owner=self._owner)
         except Exception as problem:
             # It runs out, and whoever then gets the message finds that it is settled.
             self._warn(f"a lease could not be given up: {problem}")
@@ -177,7 +177,7 @@ class _Lease:
             await terms.clock.wait(self._over, now_ms + round(terms.lease_s * 1000 / 3))
 
     async def _renewed(self, until_ms: int) -> bool:
-        leases, run, token_id = self._terms.leases, self._token.run, self._token.token_id
+        leases, run, token_id = self._terms.leases, self._token.state_id, self._token.token_id
         if self._kept:
             return await leases.extend(run, token_id, owner=self._owner, until_ms=until_ms)
         body = self._delivery.body

@@ -26,7 +26,7 @@ from onward.kernel.messages import (
     decode_token,
     encode_again,
     encode_message,
-    run_of,
+    state_id_of,
 )
 from onward.kernel.outcome import NodeError
 from onward.kernel.timestamps import to_iso
@@ -112,7 +112,7 @@ class _Run(NamedTuple):
 
 def _told_by(token: Token) -> _Run:
     ids = token.workflow_id, token.execution_id
-    return _Run(*ids, token.run, token.started_at, token.token_id)
+    return _Run(*ids, token.state_id, token.started_at, token.token_id)
 
 
 def _named_in(body: bytes) -> _Run | None:
@@ -126,7 +126,7 @@ def _named_in(body: bytes) -> _Run | None:
         check_identifier("workflow_id", workflow_id)
     except MessageError:
         workflow_id = UNKNOWN
-    state = run_of(execution_id, generation)
+    state = state_id_of(execution_id, generation)
     return _Run(workflow_id, execution_id, state, 0, fingerprint(body))
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from onward.errors import MessageError
-from onward.kernel.messages import decode_tokens, encode_message, run_of
+from onward.kernel.messages import decode_tokens, encode_message, state_id_of
 from onward.ports.clock import Clock
 from onward.ports.cluster.bus import Bus
 from onward.ports.cluster.liveness import RunLiveness, RunPulse
@@ -97,7 +97,9 @@ class Reconciler:
         while True:
             quiet_since = now_ms - self._patience.lost_ms
             page = await self._store.quiet(quiet_since, after=after, limit=PAGE)
-            runs = [run_of(one.execution.execution_id, one.execution.generation) for one in page]
+            runs = [
+                state_id_of(one.execution.execution_id, one.execution.generation) for one in page
+            ]
             pulses = await self._pulses.take(runs) if runs else []
             for one, pulse in zip(page, pulses, strict=True):
                 judgement = self._judge(one, pulse, living, now_ms)

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from onward.errors import MessageError, StorageError, UnavailableError
 from onward.kernel.effects import Begin, Forget, Pause, Supersede
-from onward.kernel.messages import CompletionMessage, decode_tokens, encode_message, run_of
+from onward.kernel.messages import CompletionMessage, decode_tokens, encode_message, state_id_of
 from onward.kernel.outcome import NodeError
 from onward.kernel.records import RunRecord, VisitRecord
 from onward.kernel.timestamps import to_iso
@@ -73,7 +73,7 @@ class Repairer:
         run = execution.execution_id
         # All of them: whoever rebuilt it before may have died before it closed the one before.
         for generation in range(execution.generation + 1):
-            state = run_of(run, generation)
+            state = state_id_of(run, generation)
             standing = await self._coordinator.answer(state, Supersede())
             await self._timers.cancel_all(state)
             if standing is not None:
@@ -101,7 +101,7 @@ class Repairer:
         if not tokens:
             raise MessageError("the messages it began with are not known")
         program, _ = await self._programs.of(tokens[0])
-        state = run_of(run, generation)
+        state = state_id_of(run, generation)
         history = await self._store.node_runs(run)
         ended = frozenset(one.token_id for one in history if one.status == "success")
         for start in range(0, len(history), PAGE):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from onward.kernel.effects import Begin, Close, Forget, Pause
-from onward.kernel.messages import CompletionMessage, encode_message, run_of
+from onward.kernel.messages import CompletionMessage, encode_message, state_id_of
 from onward.kernel.records import RunRecord, VisitRecord
 from onward.kernel.run_events import turned
 from onward.ports.clock import Clock
@@ -77,7 +77,7 @@ class ClusterRunControl:
         """Close the run's state: one compare-and-set, after which every token of the run is dropped
         when it is claimed and whatever a running node comes to has no effect.
         """
-        state = run_of(run.execution_id, run.generation)
+        state = state_id_of(run.execution_id, run.generation)
         ask = self._coordinator.answer
         await ask(state, Begin())  # its first message may not have been claimed yet
         standing = await ask(state, Close(by=by, message=message))
@@ -143,4 +143,4 @@ class ClusterRunControl:
         after the new state has its number, so one of the two sees the other.
         """
         latest = await self._store.execution(run.execution_id) or run
-        return run_of(run.execution_id, latest.generation)
+        return state_id_of(run.execution_id, latest.generation)

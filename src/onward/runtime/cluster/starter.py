@@ -41,12 +41,12 @@ class RunAdmission:
         )
         begun = await self._store.begin(execution, encode_tokens(tokens), kept)
         if begun and not kept:
-            await self._coordinator.answer(first.run, Begin())
+            await self._coordinator.answer(first.state_id, Begin())
         return begun
 
     async def withdraw(self, first: Token) -> bool:
         """Close the state of a run that could not be started. False: it has ended already."""
-        return await self._coordinator.answer(first.run, Supersede()) is None
+        return await self._coordinator.answer(first.state_id, Supersede()) is None
 
 
 def refused(first: Token, reason: str, now_ms: int) -> CompletionMessage:

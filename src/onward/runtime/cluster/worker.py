@@ -143,7 +143,7 @@ class Worker:
         try:
             token = decode_token(delivery.body)
             if token.signal == "probe":
-                await self._at.pulses.mark(token.run, token.token_id)
+                await self._at.pulses.mark(token.state_id, token.token_id)
                 await delivery.ack()
                 return
             if await hold.elsewhere(token):
@@ -151,7 +151,7 @@ class Worker:
                 return
             bare = not token.definition_ref
             program, token = await self._at.programs.of(token)
-            if not program.knows(token):
+            if not program.has_node(token):
                 raise MessageError(f"the workflow has no node {token.current_node!r}")
             token = self._stamped(token)
             if bare:
@@ -167,7 +167,7 @@ class Worker:
             await self._trouble(delivery, hold, token, problem)
         else:
             await hold.settled()
-            self._at.holdings.release(token.run, token.token_id)
+            self._at.holdings.release(token.state_id, token.token_id)
 
     def _stamped(self, token: Token) -> Token:
         """Give a message of a producer that knows only the RFC the times it would have."""
@@ -203,7 +203,7 @@ class Worker:
             if not isinstance(verdict, Park):
                 return verdict
             until_ms = at.clock.now_ms() + PARKED_MS
-            if await at.timers.park(token.run, name, until_ms, hold.body):
+            if await at.timers.park(token.state_id, name, until_ms, hold.body):
                 return verdict
 
     async def _carry_out(
@@ -223,7 +223,7 @@ class Worker:
             self._outbox.report(running(token, now_ms))
         duration_ms = 0
         if isinstance(doing, Activity):
-            with hold.working(token), self._stopper.working(token.run) as work:
+            with hold.working(token), self._stopper.working(token.state_id) as work:
                 try:
                     outcome: Outcome = await at.activities.run(token, doing)
                 except asyncio.CancelledError:
@@ -299,4 +299,4 @@ class Worker:
             reason=reason,
         )
         with suppress(Exception):
-            await self._at.holdings.trouble(later.run, later.token_id, trouble)
+            await self._at.holdings.trouble(later.state_id, later.token_id, trouble)

@@ -36,7 +36,7 @@ from onward.kernel.effects import (
     StorePayload,
     WriteLog,
 )
-from onward.kernel.history import node_run_of
+from onward.kernel.history import visit_record_of
 from onward.kernel.messages import (
     CompletionMessage,
     RunMessage,
@@ -157,7 +157,7 @@ class TokenHandler:
     def needs_slot(self, run: ActiveRun) -> bool:
         """Return whether what a run does next touches the world."""
         token = self.peek(run)
-        return token is not None and run.program.outside(token)
+        return token is not None and run.program.runs_activity(token)
 
     def fire(self, run: ActiveRun, timer_id: str) -> None:
         """A timer is due: its token is sent and the timer is gone, in one commit."""
@@ -215,7 +215,7 @@ class TokenHandler:
             self._quarantine(run, seq, waiting, problem)
 
     def _visit(self, run: ActiveRun, seq: int, token: Token) -> None:
-        if not run.program.knows(token):
+        if not run.program.has_node(token):
             raise MessageError(f"the workflow has no node {token.current_node!r}")
         verdict, now_ms, pace = run.coordination.claim(token), self._now(), TimeSlice()
         go_on = partial(self._go_on, run, seq, token, verdict, now_ms, pace)
@@ -371,7 +371,7 @@ class TokenHandler:
         now_ms = self._now()
         log = self.lines.take(report.token, report.node) if self.lines is not None else ()
         status = status_of(report, now_ms, duration_ms, log)
-        node_run = node_run_of(status, now_ms)
+        node_run = visit_record_of(status, now_ms)
         if node_run is not None:
             self.turn.batch.node_runs.append(node_run)
         if status.execution_id in self._logs:

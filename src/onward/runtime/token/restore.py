@@ -32,7 +32,7 @@ def restorations(
         if run.status == "waiting" and derive(run.token_id, "resume") in ended:
             yield _restore(run, Suspended(run.at_ms))
         there = msgspec.structs.replace(start, current_node=run.node_id, signal="")
-        if not program.knows(there) or not program.outside(there):
+        if not program.has_node(there) or not program.runs_activity(there):
             continue
         if run.status == "waiting" and woken_id(run.token_id) in ended:
             yield _restore(run, Awaits(name="again", until_ms=run.at_ms))
