@@ -181,7 +181,7 @@ def test_a_fault_ends_the_simulation_with_the_line_that_repeats_it(
 
         raise BrokenError(f"seed {seed}: the run is stuck")
 
-    monkeypatch.setattr("onward.cli.trials.rehearse", broken)
+    monkeypatch.setattr("onward.cli.commands.simulate_workers.rehearse", broken)
     file = EXAMPLES / "retry.yaml"
 
     done = quick("simulate", file, "--first", 5, "--seeds", 2)

@@ -108,7 +108,7 @@ def test_an_unexpected_exception_is_a_bug_in_one_line(
     def broken(_: object) -> None:
         raise RuntimeError("wires crossed")
 
-    monkeypatch.setattr("onward.cli.sources.read_text", broken)
+    monkeypatch.setattr("onward.cli.input.documents.read_text", broken)
 
     refused(quick("run", file), 70, "internal error: RuntimeError: wires crossed", "ONWARD_DEBUG=1")
     monkeypatch.setenv("ONWARD_DEBUG", "1")

@@ -181,8 +181,9 @@ def test_a_commit_survives_the_death_of_its_process(path):
 import os, sys
 from pathlib import Path
 from onward.adapters.sqlite.journal import SqliteJournal
-from onward.ports.journal import Batch, Definition
-SqliteJournal(Path(sys.argv[1])).commit(Batch(definitions=[Definition("r", "wf", b"{}")]))
+from onward.kernel.records import Definition
+from onward.ports.storage.journal import JournalCommit
+SqliteJournal(Path(sys.argv[1])).commit(JournalCommit(definitions=[Definition("r", "wf", b"{}")]))
 os._exit(9)
 """
     subprocess.run([sys.executable, "-c", script, str(path)], check=False, timeout=30)

@@ -66,7 +66,10 @@ async def test_a_broker_that_takes_less_than_its_version_says_teaches_the_limit(
     """
     The broker closes the channel on a message that is too large; those beside it must not suffer.
     """
-    setting = "application:set_env(rabbit, max_message_size, 100000)."
+    setting = (  # RabbitMQ 4 reads it once, when it starts, and remembers it elsewhere
+        "application:set_env(rabbit, max_message_size, 100000),"
+        " persistent_term:put(max_message_size, 100000)."
+    )
     await asyncio.to_thread(own_rabbitmq.ctl, "eval", setting)
     bus = RabbitBus(own_rabbitmq.new_host())
     await bus.open()

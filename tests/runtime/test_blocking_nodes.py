@@ -97,7 +97,7 @@ async def test_a_process_is_killed_when_its_time_is_over(activities):
 async def test_a_thread_is_abandoned_when_its_time_is_over_and_too_many_are_refused(
     activities, monkeypatch
 ):
-    monkeypatch.setattr("onward.runtime.activities.MOST_ABANDONED", 1)
+    monkeypatch.setattr("onward.runtime.activity.runner.MOST_ABANDONED", 1)
     late = await run(activities, "thread", seconds=1, timeout_s=0.05)
     refused = await run(activities, "thread", value=1)
 
