@@ -235,7 +235,10 @@ async def bench(
     """Start private services and processes on them; all of it ends with the context."""
     with private_services() as (rabbit, store, postgres), tempfile.TemporaryDirectory() as folder:
         settings = ClusterSettings(
-            rabbit.new_host(), store.url, postgres.new_database(), queue_type
+            rabbitmq_url=rabbit.new_host(),
+            redis_url=store.url,
+            postgres_url=postgres.new_database(),
+            queue_type=queue_type,
         )
         processes = Processes(settings, Path(folder))
         try:

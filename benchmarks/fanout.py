@@ -29,7 +29,8 @@ from typing import Any
 
 from workloads import CATALOGUE, Kind, fan, run_once
 
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.embedded import open_engine
+from onward.bootstrap.settings import EmbeddedSettings
 
 SIZES = (1_000, 10_000, 100_000)
 FIXED_BYTES = 100

@@ -26,8 +26,9 @@ from typing import Any
 
 import msgspec
 
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.embedded import open_engine
 from onward.bootstrap.languages import AnyProgram, compile_source
+from onward.bootstrap.settings import EmbeddedSettings
 
 SIZES_KB = (1, 10, 50, 200)
 WALKED, MESSAGES = 100, 20
@@ -63,7 +64,7 @@ def state(kilobytes: int) -> dict[str, Any]:
 async def measure(program: AnyProgram, given: dict[str, Any], runs: int, tasks: int) -> float:
     """Return how many tasks per second a file of its own comes to."""
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as folder:
-        async with open_engine(EmbeddedSettings(Path(folder) / "onward.db")) as engine:
+        async with open_engine(EmbeddedSettings(database=Path(folder) / "onward.db")) as engine:
             began = time.perf_counter()
             source = program.document.source
             started = [await engine.start(program, source, given) for _ in range(runs)]

@@ -27,8 +27,9 @@ import msgspec
 
 from onward.adapters.sqlite.journal import SqliteJournal
 from onward.bootstrap.catalogue import builtin
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.embedded import open_engine
 from onward.bootstrap.languages import compile_source
+from onward.bootstrap.settings import EmbeddedSettings
 from onward.kernel.outcome import Succeeded
 from onward.languages.graph.program import GraphProgram
 from onward.ports.nodes.node import Catalogue, Tools

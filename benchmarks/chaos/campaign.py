@@ -114,7 +114,13 @@ async def _ground(plan: Plan, logs: Path) -> AsyncIterator[_Ground]:
         load_of = workflows(standin.url)
         expected = await in_peace(load_of, standin, data)
         cluster = await stack.enter_async_context(
-            open_cluster(ClusterSettings(direct["rabbitmq"], direct["redis"], direct["postgres"]))
+            open_cluster(
+                ClusterSettings(
+                    rabbitmq_url=direct["rabbitmq"],
+                    redis_url=direct["redis"],
+                    postgres_url=direct["postgres"],
+                )
+            )
         )
         processes = Processes(_names(plan), _addresses(direct, proxies), logs)
         stack.callback(processes.kill_all)

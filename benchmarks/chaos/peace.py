@@ -12,7 +12,8 @@ from benchmarks.chaos.oracle import Peace, Visit, comparable
 from benchmarks.chaos.standin import StandIn
 from benchmarks.chaos.workflows import Workflow
 
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.embedded import open_engine
+from onward.bootstrap.settings import EmbeddedSettings
 from onward.kernel.lineage import describe
 from onward.kernel.records import VisitRecord
 

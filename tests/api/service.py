@@ -16,8 +16,8 @@ from onward.api.http.identity import Access
 from onward.api.server import Listener
 from onward.bootstrap.cluster import ClusterSettings, open_cluster
 from onward.bootstrap.cluster_backend import guard_runs, open_cluster_backend
-from onward.bootstrap.embedded import EmbeddedSettings
 from onward.bootstrap.embedded_backend import open_embedded_backend
+from onward.bootstrap.settings import EmbeddedSettings
 from onward.runtime.backend import Backend
 
 PATIENCE_S = 120
@@ -94,7 +94,9 @@ async def serving(
 @asynccontextmanager
 async def embedded(folder: Any, **more: Any) -> AsyncIterator[Backend]:
     """Open an embedded backend in a folder."""
-    async with open_embedded_backend(EmbeddedSettings(folder / "onward.db", **more)) as backend:
+    async with open_embedded_backend(
+        EmbeddedSettings(database=folder / "onward.db", **more)
+    ) as backend:
         yield backend
 
 
@@ -105,7 +107,11 @@ async def distributed(
     """Open a cluster with a worker, a scheduler and a master, and return its backend."""
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(
-            open_cluster(ClusterSettings(rabbitmq, redis, postgres, **more))
+            open_cluster(
+                ClusterSettings(
+                    rabbitmq_url=rabbitmq, redis_url=redis, postgres_url=postgres, **more
+                )
+            )
         )
         worker = cluster.worker()
         tasks = [
@@ -119,6 +125,7 @@ async def distributed(
         ]
         try:
             async with open_cluster_backend(cluster) as backend:
+                backend.cluster = cluster  # type: ignore[attr-defined]  # for tests that look behind
                 yield backend
         finally:
             for task in tasks:

@@ -35,7 +35,7 @@ def many(node):
 async def waiting_tokens(service, place):
     """How many tokens of all runs wait for a timer, wherever that is kept."""
     if isinstance(place, list):
-        return await service.backend._cluster.redis.zcard("scheduler:timers")
+        return await service.backend.cluster.redis.zcard("scheduler:timers")
     return rows(place, "timer")
 
 
@@ -43,12 +43,14 @@ async def left_behind(service, place, run):
     """Return what is left of a run where its state was: but its tombstone, which expires."""
     if not isinstance(place, list):
         return {table: many for table in LIVE_TABLES if (many := rows(place, table))}
-    redis = service.backend._cluster.redis
+    redis = service.backend.cluster.redis
     found = {one.decode(): 1 async for one in redis.scan_iter("exec:*")}
     if 0 < await redis.ttl(Keys(run).done):
         del found[Keys(run).done]
     queued = {
-        queue.name: queue.messages for queue in await service.backend.queues() if queue.messages
+        queue.name: queue.messages
+        for queue in await service.backend.operations.queues()
+        if queue.messages
     }
     timers = await redis.zcard("scheduler:timers")
     return found | queued | ({"scheduler:timers": timers} if timers else {})

@@ -135,5 +135,5 @@ async def test_on_a_cluster_running_nodes_are_told_that_their_run_has_ended(plac
 
         assert "cancelled" == (await service.ended(run))["status"]
         assert {"/greet": 1} == dict(server.asked)
-        queues = await backend.queues()
+        queues = await backend.operations.queues()
         assert 0 == sum(queue.messages or 0 for queue in queues if "execution" in queue.name)

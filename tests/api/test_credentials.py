@@ -7,8 +7,8 @@ import pytest
 from api.service import serving
 from host.servers import smtp_server
 from onward.adapters.host.keys import KeyRing
-from onward.bootstrap.embedded import EmbeddedSettings
 from onward.bootstrap.embedded_backend import open_embedded_backend
+from onward.bootstrap.settings import EmbeddedSettings
 
 SECRET = "sk_live_0123456789"
 KEY = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
@@ -151,7 +151,7 @@ async def test_without_a_key_a_cluster_keeps_no_credential(service, monkeypatch)
 async def test_embedded_the_first_credential_makes_the_key_file(tmp_path, monkeypatch, echo):
     monkeypatch.delenv("ONWARD_KEY")
     file = tmp_path / "key"
-    settings = EmbeddedSettings(tmp_path / "onward.db", key_file=file)
+    settings = EmbeddedSettings(database=tmp_path / "onward.db", key_file=file)
     async with open_embedded_backend(settings) as backend, serving(backend) as service:
         made = await service.post("/credentials", GIVEN)
         rotated = await service.post("/credentials:rotate")

@@ -116,7 +116,7 @@ async def test_a_run_that_is_rebuilt_stays_paused(place):
         run = await service.start(document)
         await until(lambda: _asked(server, "/greet"))
         await service.post(f"/runs/{run}:pause")
-        repairer = backend._cluster.repairer()
+        repairer = backend.cluster.repairer()
         execution = await backend.archive.run(run)
 
         assert "rebuilt" == await repairer.repair(execution, "for a test")

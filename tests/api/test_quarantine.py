@@ -19,7 +19,7 @@ async def put_aside(service, many, body=BROKEN):
     backend = service.backend
     if backend.kind == "embedded":
         for _ in range(many):
-            await backend._kept._rows(
+            await backend.archive._rows(
                 "INSERT INTO quarantine (execution_id, reason, body, at_ms) VALUES (?, ?, ?, ?)",
                 "run_gone",
                 "it cannot be read",
@@ -28,7 +28,7 @@ async def put_aside(service, many, body=BROKEN):
             )
     else:
         for _ in range(many):
-            await backend._cluster.bus.publish(EXECUTION, body)
+            await backend.cluster.bus.publish(EXECUTION, body)
     async with asyncio.timeout(PATIENCE_S):
         while len(found := (await service.get("/quarantine")).json()["items"]) < many:
             await asyncio.sleep(0.05)

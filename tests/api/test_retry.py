@@ -178,7 +178,7 @@ async def test_an_attempt_whose_starter_died_is_repaired_and_keeps_what_it_was_g
             answer = await service.post(f"/runs/{run}:retry", {"execution_id": "again"})
         noted = await backend.archive.run("again")
 
-        done = await backend._cluster.repairer().repair(noted, "its state was lost")
+        done = await backend.cluster.repairer().repair(noted, "its state was lost")
         ended = await service.ended("again")
 
     assert 503 == answer.status_code

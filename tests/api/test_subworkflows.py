@@ -185,4 +185,4 @@ async def test_embedded_a_parent_hears_of_a_child_that_ended_when_nobody_could_t
 
 def _deafen(backend):
     """Let nobody hear of the ends of runs any more."""
-    backend._engine._observers.clear()
+    backend.host._engine._observers.clear()

@@ -19,8 +19,7 @@ from distributed.lab import Lab, until
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.sql.publish_positions import TablePublishPositions
 from onward.adapters.sql.signals import TableChildLinks
-from onward.bootstrap.catalogue import builtin
-from onward.bootstrap.cluster_runs import ClusterRunHost
+from onward.bootstrap.cluster_backend import backend_on
 from onward.bootstrap.languages import compile_source, gather
 from onward.kernel.messages import NodeStatusMessage, decode_completion, encode_message
 from onward.kernel.records import RunRecord
@@ -82,7 +81,7 @@ class ClusterLab:
         self._writings = writings
         self._patch = patch
         self._secrets: dict[str, dict[str, str]] = {}
-        self._home = ClusterRunHost(lab.cluster, builtin)
+        self._home = backend_on(lab.cluster)
         self._outlet = ""
         self._run = ""
         # The one thing that is not real: nobody but the scenario answers calls.

@@ -11,10 +11,10 @@ from conformance.embedded_timetable import from_outside, publish
 from conformance.jumping_time import JumpingTime
 from conformance.laboratory import Event, Timetable
 from distributed.lab import Lab, Quiet
-from onward.bootstrap.catalogue import builtin
-from onward.bootstrap.cluster_backend import ClusterBackend
+from onward.bootstrap.cluster_backend import backend_on
 from onward.kernel.records import Definition
 from onward.languages.serverless.read.document import parse
+from onward.runtime.backend import Backend
 from onward.runtime.token.start import DEFAULT_START, StartOptions
 from onward.runtime.triggers.clock import LOOK_MS, TriggerClock
 from onward.runtime.workflows.document_schedules import trigger_of
@@ -24,11 +24,11 @@ NAME = "name: case,"
 _numbers = count(1)
 
 
-class NotedBackend(ClusterBackend):
+class NotedBackend(Backend):
     """The backend of a master, which notes what it starts."""
 
     def __init__(self, lab: Lab) -> None:
-        super().__init__(lab.cluster, builtin)
+        vars(self).update(vars(backend_on(lab.cluster)))
         self.started: list[tuple[str, int, Any]] = []
 
     async def start(

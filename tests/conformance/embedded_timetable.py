@@ -13,7 +13,8 @@ from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
 from onward.adapters.sqlite.triggers import SqliteTriggers
 from onward.adapters.sqlite.workflows import SqliteRegistry
-from onward.bootstrap.languages import schedule_in
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.languages import Languages
 from onward.kernel.ids import fingerprint
 from onward.kernel.records import Definition
 from onward.languages.serverless.read.document import parse
@@ -91,7 +92,7 @@ class EmbeddedTimetable:
         self.archive = SqliteRunQueries(file)
         self.triggers = SqliteTriggers(file)
         self.gatherings = TableEventSets(tables)
-        self.schedule_in = schedule_in
+        self.schedule_in = Languages(builtin).schedule_in
         self.began = self.clock.now
         self.starts: list[float] = []
         self.inputs: list[Any] = []

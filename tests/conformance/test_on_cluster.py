@@ -57,7 +57,7 @@ async def cluster(
         lab.cluster._log = log  # type: ignore[assignment]  # as good a log as any
         lab.cluster.bus = CountedBus(lab.cluster.bus, traffic)  # type: ignore[assignment]
         crew = Crew(lab.cluster, traffic)
-        ended = lab.cluster.family().ended
+        ended = lab.cluster.child_runs().ended
         master = Master(lab.cluster.bus, lab.folded, Quiet(), ended=ended)
         scheduler = lab.cluster.scheduler()
         passing = scheduler.run()

@@ -99,7 +99,7 @@ class Lab:
         `families`: the master also tells runs how those ended that they have started.
         """
         worker = self.cluster.worker()
-        ended = self.cluster.family().ended if families else None
+        ended = self.cluster.child_runs().ended if families else None
         master = Master(self.cluster.bus, self.folded, Quiet(), ended=ended)
         async with self.running(worker.run(), self.cluster.scheduler().run(), master.run()):
             yield
@@ -119,7 +119,7 @@ class Lab:
 
     def program(self, document: dict[str, Any]) -> GraphProgram:
         """Return a compiled document."""
-        return compile_graph(parse_definition(document), self.cluster._catalogue)
+        return compile_graph(parse_definition(document), self.cluster.languages.catalogue)
 
     async def start(self, document: dict[str, Any], given: Any = None) -> str:
         """Start a run and return its id."""
@@ -199,7 +199,9 @@ async def idle_laboratory(
 ) -> AsyncIterator[Lab]:
     """Open a cluster on which nothing runs yet, with settings of your own."""
     book = Book(now_ms, lambda: None)
-    settings = ClusterSettings(rabbitmq, redis, postgres, **more)
+    settings = ClusterSettings(
+        rabbitmq_url=rabbitmq, redis_url=redis, postgres_url=postgres, **more
+    )
     async with open_cluster(settings, catalogue=catalogue_with(book)) as cluster:
         yield Lab(cluster, book)
 

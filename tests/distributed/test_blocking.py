@@ -19,7 +19,9 @@ from support.probe import Book, catalogue_with
 async def tight(rabbitmq_url, redis_url, postgres_url):
     """A cluster whose broker ends a connection that says nothing for two seconds."""
     book = Book(now_ms, lambda: None)
-    settings = ClusterSettings(f"{rabbitmq_url}?heartbeat=1", redis_url, postgres_url)
+    settings = ClusterSettings(
+        rabbitmq_url=f"{rabbitmq_url}?heartbeat=1", redis_url=redis_url, postgres_url=postgres_url
+    )
     catalogue = add_burning(catalogue_with(book))
     async with open_cluster(settings, catalogue=catalogue) as cluster:
         yield Lab(cluster, book)

@@ -42,7 +42,9 @@ def test_a_group_is_an_outage_only_if_all_of_it_is():
 
 @pytest.fixture
 def settings(rabbitmq_url, redis_url, postgres_url):
-    return ClusterSettings(rabbitmq_url, redis_url, postgres_url)
+    return ClusterSettings(
+        rabbitmq_url=rabbitmq_url, redis_url=redis_url, postgres_url=postgres_url
+    )
 
 
 def serve_with(settings, *endings, give_up_s=60):

@@ -2,7 +2,7 @@
 
 from distributed.lab import held, until
 from distributed.test_repair import AT_ONCE, folded, wiped
-from onward.bootstrap.cluster_backend import ClusterBackend
+from onward.bootstrap.cluster_backend import backend_on
 from onward.kernel.records import Definition
 from onward.ports.storage.workflows import WorkflowRecord, WorkflowVersion
 from onward.runtime.queues import STATUS
@@ -19,7 +19,7 @@ HOLDING = workflow(
 
 
 def backend(lab):
-    return ClusterBackend(lab.cluster, lab.cluster._catalogue)
+    return backend_on(lab.cluster)
 
 
 async def signalled(lab, run, value, signal_id="1"):

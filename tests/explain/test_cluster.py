@@ -270,8 +270,10 @@ async def test_what_no_worker_has_a_slot_for_is_queued(idle, rabbitmq_url, redis
         "start -> a",
         "start -> b",
     )
-    settings = ClusterSettings(rabbitmq_url, redis_url, postgres_url, slots=1)
-    async with open_cluster(settings, catalogue=idle.cluster._catalogue) as narrow:
+    settings = ClusterSettings(
+        rabbitmq_url=rabbitmq_url, redis_url=redis_url, postgres_url=postgres_url, slots=1
+    )
+    async with open_cluster(settings, catalogue=idle.cluster.languages.catalogue) as narrow:
         worker = narrow.worker()
         async with idle.running(worker.run()):
             run = await idle.start(document)

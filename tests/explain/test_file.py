@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from distributed.lab import until
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
-from onward.bootstrap.explain_facts import explain_in_file
+from onward.bootstrap.embedded import explain_in_file, open_engine
 from onward.bootstrap.host import now_ms
+from onward.bootstrap.settings import EmbeddedSettings
 from onward.cli.main import main
 from onward.kernel.timestamps import from_iso
 from onward.languages.graph.document import parse_definition

@@ -6,8 +6,9 @@ import os
 import msgspec
 import pytest
 
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.embedded import open_engine
 from onward.bootstrap.host import now_ms
+from onward.bootstrap.settings import EmbeddedSettings
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Failed, Succeeded
 from onward.kernel.program import Activity

@@ -10,8 +10,7 @@ import pytest
 from onward.errors import StorageError
 from onward.kernel.run_events import RunEvent
 from onward.runtime import feed as following
-from onward.runtime import feed as press
-from onward.runtime.feed import PAGE, Feed, NextPage
+from onward.runtime.feed import EVENTS_PAGE, Feed, NextPage
 
 
 class Archive:
@@ -26,7 +25,7 @@ class Archive:
     def write(self, feed, kind="node.progress"):
         self.written.append(RunEvent(seq=len(self.written) + 1, at="", type=kind))
         self.ended = self.ended or kind == "run.ended"
-        feed.tell("x")
+        feed.notify("x")
 
     async def events(self, execution_id, *, after, limit):
         self.asked += 1
@@ -42,8 +41,8 @@ class Archive:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(following, "PAUSE_S", 0.001)
-    monkeypatch.setattr(following, "PAUSE_OF_ONE_S", 0.0)
-    monkeypatch.setattr(press, "LINGER_S", 0.05)
+    monkeypatch.setattr(following, "PAUSE_PER_FOLLOWER_S", 0.0)
+    monkeypatch.setattr(following, "LINGER_S", 0.05)
 
 
 async def read(feed, after=0, rest=None):
@@ -62,7 +61,7 @@ async def test_whoever_comes_when_and_however_slow_sees_every_number_once(seed):
     feed = Feed(archive)
     readers = {}
     for _ in range(300):
-        for _ in range(PAGE if chance.random() < 0.02 else chance.choice([0, 1, 1, 5])):
+        for _ in range(EVENTS_PAGE if chance.random() < 0.02 else chance.choice([0, 1, 1, 5])):
             archive.write(feed)
         if chance.random() < 0.05:
             after = chance.randint(0, len(archive.written))
@@ -77,7 +76,7 @@ async def test_whoever_comes_when_and_however_slow_sees_every_number_once(seed):
 
     for task, after in readers.items():
         assert list(range(after + 1, last + 1)) == await task
-    assert (0, {}) == (feed.followers, feed._presses)
+    assert (0, {}) == (feed.followers, feed._broadcasts)
 
 
 async def test_those_who_have_seen_it_all_are_told_by_one_question():
@@ -108,12 +107,12 @@ async def test_who_does_not_read_on_keeps_nothing():
         archive.write(feed)
         await asyncio.sleep(0.002)
     gc.collect()
-    editions = sum(isinstance(one, NextPage) for one in gc.get_objects())
+    pages = sum(isinstance(one, NextPage) for one in gc.get_objects())
     archive.write(feed, "run.ended")
     told = await quick
     rest = [one.seq async for page in stuck for one in page]
 
-    assert editions < 10
+    assert pages < 10
     assert told == [*(one.seq for one in first), *rest]
 
 
@@ -139,7 +138,7 @@ async def test_a_word_that_got_lost_is_made_up_for(monkeypatch):
     reader = feed.follow("x", 0, heartbeat_s=0.01)
     archive.write(feed)
     await anext(reader)
-    feed.tell = lambda name: None
+    feed.notify = lambda name: None
     archive.write(feed)
     while not (page := await anext(reader)):
         pass

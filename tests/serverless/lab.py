@@ -20,8 +20,9 @@ from onward.adapters.sql.listeners import TableListeners
 from onward.adapters.sql.signals import TableSignals
 from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.adapters.sqlite.workflows import SqliteRegistry
-from onward.bootstrap.embedded import ChildRunWatcher, EmbeddedRunHost
-from onward.bootstrap.languages import gather
+from onward.bootstrap.catalogue import builtin
+from onward.bootstrap.embedded import host_on
+from onward.bootstrap.languages import Languages, gather
 from onward.cli.output.run_result import RunError, error_of
 from onward.kernel.ids import fingerprint
 from onward.kernel.records import Definition
@@ -159,35 +160,34 @@ class TreeLab(Lab):
         return {
             "hub": self.hub,
             "commands": HostCommands(self.allowed),
-            "nursery": self.household.family,
+            "child_runs": self.host.child_runs,
         }
 
     @asynccontextmanager
     async def engine(self, *, slots: int = 64) -> AsyncIterator[EmbeddedEngine]:
         """Serve the file until the context is left; runs may start others."""
         file: Any = File(self.path)
-        self.household = household = ChildRunWatcher(
-            EmbeddedRunHost(file, self._compiled), self.log
-        )
-        done = household._done
+        self.host = host = host_on(self.path, file, Languages(builtin))
+        host._compile, host._log = self._compiled, self.log
+        finish = host._finish
 
         def over(task: asyncio.Task[None]) -> None:
-            done(task)
+            finish(task)
             self.clock.stir()
 
-        household._done = over  # type: ignore[method-assign]  # the clock waits for it
+        host._finish = over  # type: ignore[method-assign]  # the clock waits for it
         async with super().engine(slots=slots) as engine:
             for source in self.others:
                 await register(SqliteRegistry(file), source)
             self.others.clear()
-            engine._observers.append(household.observe)
+            engine._observers.append(host.observe)
             idle = self.clock.idle
-            self.clock.idle = lambda: not household._tasks and idle()
-            household.serve_with(engine)
+            self.clock.idle = lambda: not host._tasks and idle()
+            host.attach(engine)
             try:
                 yield engine
             finally:
-                await household.aclose()
+                await host.aclose()
 
     def install(self, name: str, script: str) -> None:
         """Put a program where processes find it; the test's own PATH is set back after it."""

@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 
 from onward.adapters.sqlite.workflows import SqliteRegistry
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.embedded import open_engine
+from onward.bootstrap.settings import EmbeddedSettings
 from serverless.lab import HEAD, File, register
 
 ONWARD = Path(sys.executable).with_name("onward")

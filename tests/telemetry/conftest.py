@@ -22,7 +22,9 @@ def watched(rabbitmq_url, redis_url, postgres_url) -> Watched:
     @asynccontextmanager
     async def opened(watch: Instrumentation) -> AsyncIterator[Lab]:
         book = Book(now_ms, lambda: None)
-        settings = ClusterSettings(rabbitmq_url, redis_url, postgres_url)
+        settings = ClusterSettings(
+            rabbitmq_url=rabbitmq_url, redis_url=redis_url, postgres_url=postgres_url
+        )
         catalogue = catalogue_with(book)
         async with open_cluster(settings, catalogue=catalogue, watch=watch) as cluster:
             lab = Lab(cluster, book)

@@ -9,7 +9,7 @@ import pytest
 from onward.adapters.host.clock import HostClock
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.cluster import Cluster, ClusterSettings, open_cluster
-from onward.bootstrap.cluster_backend import ClusterBackend
+from onward.bootstrap.cluster_backend import backend_on
 from onward.kernel.json import decode
 from onward.kernel.timestamps import to_iso
 from onward.ports.storage.run_queries import RunQuery, VisitQuery
@@ -67,7 +67,7 @@ class Machine:
             cluster.http,
             builtin,
         )
-        backend = ClusterBackend(dying, builtin)
+        backend = backend_on(dying)
         backend.triggers = deadly(backend.triggers)
         self._clock = TriggerClock(backend, Lines())
         self._reconciler = dying.reconciler()
@@ -97,9 +97,11 @@ async def test_each_time_makes_one_run_that_does_its_work_once(
     time, dice = VirtualTime(begin), Random(3)
     monkeypatch.setattr(HostClock, "now_ms", lambda _: time.now)
     monkeypatch.setattr(HostClock, "wait", time.wait)
-    settings = ClusterSettings(rabbitmq_url, redis_url, postgres_url)
+    settings = ClusterSettings(
+        rabbitmq_url=rabbitmq_url, redis_url=redis_url, postgres_url=postgres_url
+    )
     async with open_cluster(settings) as cluster:
-        backend = ClusterBackend(cluster, builtin)
+        backend = backend_on(cluster)
         await _publish(backend, begin)
         worker = cluster.worker()
         tasks = [asyncio.create_task(one) for one in (worker.run(), cluster.master().run())]

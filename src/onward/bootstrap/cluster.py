@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
@@ -19,17 +18,17 @@ from onward import __version__
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.commands import HostCommands
 from onward.adapters.host.http import HostHttp
-from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail
-from onward.adapters.host.sealer import HostSealer
-from onward.adapters.host.secrets import open_secrets
-from onward.adapters.host.signer import HostSigner
 from onward.adapters.postgres.connection import PostgresDatabase
 from onward.adapters.postgres.run_decisions import PostgresRunDecisions
+from onward.adapters.postgres.run_queries import PostgresRunQueries
+from onward.adapters.postgres.start_rules import PostgresStartRules
 from onward.adapters.postgres.store import PostgresStore, open_store
 from onward.adapters.postgres.triggers import PostgresTriggers
+from onward.adapters.postgres.workflows import PostgresRegistry
 from onward.adapters.rabbitmq.bus import RabbitBus
+from onward.adapters.rabbitmq.health import inspect_broker
 from onward.adapters.rabbitmq.quarantine_queue import open_shelf
 from onward.adapters.rabbitmq.topology import QueueType, Topology
 from onward.adapters.redis.connection import open_redis
@@ -39,34 +38,32 @@ from onward.adapters.redis.inspection import RedisInspector
 from onward.adapters.redis.leases import RedisLeases
 from onward.adapters.redis.liveness import RedisRunLiveness
 from onward.adapters.redis.run_endings import RedisRunEndings
-from onward.adapters.redis.timers import RedisTimers
+from onward.adapters.redis.timers import RedisTimers, due_timers
 from onward.adapters.redis.workers import RedisWorkerRegistry
-from onward.adapters.sql.credentials import TableCredentials
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
-from onward.adapters.sql.signals import TableSignals
+from onward.adapters.sql.signals import TableChildLinks, TableSignals
 from onward.bootstrap.catalogue import builtin
-from onward.bootstrap.cluster_runs import ClusterRunHost
-from onward.bootstrap.explain_facts import explain_on_cluster
-from onward.bootstrap.languages import compile_source, read_definition
+from onward.bootstrap.languages import Languages, read_definition
+from onward.bootstrap.security import open_signer, secrets_on
+from onward.bootstrap.settings import HostSettings
 from onward.errors import StorageError
-from onward.kernel.context import Payload
-from onward.kernel.messages import Token, encode_message
-from onward.kernel.program import Program
-from onward.kernel.records import Definition
 from onward.ports.cluster.workers import WorkerInfo
-from onward.ports.nodes.commands import CommandKind
 from onward.ports.nodes.node import Catalogue
 from onward.ports.telemetry import SLOTS
 from onward.runtime.activity.node_links import NodeLinks
 from onward.runtime.activity.node_logs import NodeLogBuffer
 from onward.runtime.activity.runner import ActivityRunner
+from onward.runtime.backend import QueueState
 from onward.runtime.cluster.master import Master, Starter
 from onward.runtime.cluster.message_hold import EARLY_ACK_S, LEASE_S
+from onward.runtime.cluster.operations import ClusterOperations
 from onward.runtime.cluster.payload_cache import PayloadCache
 from onward.runtime.cluster.quarantine import QuarantineReview
 from onward.runtime.cluster.reconciler import Patience, Reconciler
 from onward.runtime.cluster.repair import Repairer
+from onward.runtime.cluster.run_control import ClusterRunControl
+from onward.runtime.cluster.run_host import ClusterRunHost
 from onward.runtime.cluster.scheduler import Scheduler
 from onward.runtime.cluster.services import Services
 from onward.runtime.cluster.starter import RunAdmission
@@ -74,8 +71,10 @@ from onward.runtime.cluster.worker import QUEUES, Worker
 from onward.runtime.control.retention import Retention
 from onward.runtime.explain.explain import RunExplanation
 from onward.runtime.instrumentation import UNWATCHED, Instrumentation
-from onward.runtime.queues import EXECUTION, QUARANTINE, level_of
+from onward.runtime.queues import QUARANTINE
+from onward.runtime.run_control import RunControl
 from onward.runtime.signals.child_runs import ChildRuns
+from onward.runtime.start_gate import StartGate
 from onward.runtime.token.programs import Programs
 from onward.runtime.triggers.event_hub import HttpSink, LocalEventHub
 from onward.runtime.triggers.events import EventTriggers
@@ -83,8 +82,8 @@ from onward.runtime.triggers.events import EventTriggers
 HEALTH_TIMEOUT_S = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings(HostSettings):
     """Where the services are, and how this process uses them."""
 
     rabbitmq_url: str
@@ -95,28 +94,11 @@ class ClusterSettings:
     queues: tuple[str, ...] = QUEUES
     """What a worker consumes."""
     name: str = ""
-    """What a worker is called; its host, its process and a few random characters unless given."""
+    """A worker's name; its host, its process and a few random characters unless given."""
     early_ack_s: float = EARLY_ACK_S
     """A node that runs longer is held by a lease instead of by its message."""
     lease_s: float = LEASE_S
-    """How long such a node outlives a worker that says no more."""
-    events_sink: str = ""
-    """Where every event that runs emit is posted; "": nowhere."""
-    allowed: tuple[CommandKind, ...] = ()
-    """What kinds of processes tasks may start."""
-    env_file: Path | None = None
-    credential_store: Path | None = None
-    key_file: Path | None = None
-    public_url: str = ""
-    """Where people reach the API; "": nodes can hand out no links."""
-
-    def signer(self) -> HostSigner:
-        """Return what signs links, with a key that every process must have."""
-        return HostSigner(KeyRing(os.environ, self.key_file), makes_key=False)
-
-    def sealer(self) -> HostSealer:
-        """Return what seals secrets, with a key that every master must have."""
-        return HostSealer(KeyRing(os.environ, self.key_file), makes_key=False)
+    """How long such a node outlives a worker that is silent."""
 
 
 class Cluster:
@@ -138,22 +120,13 @@ class Cluster:
         self.store = store
         self.http = http
         self.tables = PostgresDatabase(store.pool, store.place)
-        self._catalogue = catalogue
+        self.languages = Languages(catalogue)
         self._log = HostLog()
         self._watch = watch
 
     def worker(self) -> Worker:
         """Return a worker on these services."""
-        me = presence(self.settings)
-        secrets = open_secrets(
-            os.environ,
-            file=self.settings.env_file,
-            store=self.settings.credential_store,
-            key_file=self.settings.key_file,
-            book=TableCredentials(
-                self.tables, KeyRing(os.environ, self.settings.key_file), makes_key=False
-            ),
-        )
+        me = worker_info(self.settings)
         services = Services(
             bus=self._watch.bus(self.bus),
             coordinator=self._watch.coordinator(RedisCoordinator(self.redis, worker=me.name)),
@@ -165,17 +138,21 @@ class Cluster:
             endings=RedisRunEndings(self.redis),
             admission=self._admission(),
             payloads=PayloadCache(self.store),
-            programs=Programs(self.store, self._compile, read_definition),
+            programs=Programs(self.store, self.languages.compile, read_definition),
             activities=ActivityRunner(
                 self.http,
                 HostMail(),
                 self._log,
-                secrets,
+                secrets_on(self.settings, self.tables, makes_key=False),
                 lines=NodeLogBuffer(HostClock().now_ms),
-                nursery=self.family(),
+                child_runs=self.child_runs(),
                 hub=self.hub(),
                 commands=HostCommands(self.settings.allowed),
-                linker=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
+                linker=NodeLinks(
+                    open_signer(self.settings.key_file, makes_key=False),
+                    HostClock(),
+                    self.settings.public_url,
+                ),
             ),
             clock=HostClock(),
             chance=HostChance(),
@@ -203,43 +180,62 @@ class Cluster:
             self.store,
             self._log,
             self._watch.meter,
-            ended=self.family().ended,
+            ended=self.child_runs().ended,
         )
 
-    def family(self) -> ChildRuns:
-        """Return what looks after runs that start runs on these services."""
-        return ChildRuns(ClusterRunHost(self, self._catalogue))
+    def run_control(self) -> ClusterRunControl:
+        """Return what cancels, pauses and adjusts runs on these services."""
+        pool, place = self.store.pool, self.store.place
+        return ClusterRunControl(
+            self.bus,
+            RedisCoordinator(self.redis),
+            RedisTimers(self.redis),
+            RedisRunEndings(self.redis),
+            RedisInspector(self.redis),
+            self.store,
+            PostgresRunDecisions(pool, place),
+            PostgresStartRules(pool, place),
+            HostClock(),
+            self.store,
+        )
+
+    def run_host(self, run_control: RunControl) -> ClusterRunHost:
+        """Return the host of the runs on these services."""
+        pool, place = self.store.pool, self.store.place
+        return ClusterRunHost(
+            archive=PostgresRunQueries(pool, place),
+            registry=PostgresRegistry(pool, place),
+            signals=TableSignals(self.tables),
+            links=TableChildLinks(self.tables),
+            starter=self.starter(),
+            run_control=run_control,
+            compile_definition=self.languages.compile,
+            bus=self.bus,
+            store=self.store,
+            payloads=self.store,
+            clock=HostClock(),
+            chance=HostChance(),
+        )
+
+    def child_runs(self) -> ChildRuns:
+        """Return what starts and follows child runs on these services."""
+        run_control = self.run_control()
+        host = self.run_host(run_control)
+        gate = StartGate(run_control.flow, host, self._log)
+        return ChildRuns(host, start=gate.start)
 
     def hub(self) -> LocalEventHub:
-        """Return what takes the events that runs emit on these services."""
+        """Return what delivers the events that runs emit on these services."""
         sink = self.settings.events_sink
         triggers = PostgresTriggers(self.store.pool, self.store.place)
         return LocalEventHub(
             TableListeners(self.tables),
             TableSignals(self.tables),
-            self._send,
+            self.run_host(self.run_control()).send,
             HostClock(),
             HttpSink(self.http, sink) if sink else None,
             EventTriggers(triggers, TableEventSets(self.tables), HostClock()),
         )
-
-    def hub_of_runs(self) -> LocalEventHub:
-        """Return what hands events from outside to runs on these services."""
-        return LocalEventHub(
-            TableListeners(self.tables), TableSignals(self.tables), self._send, HostClock()
-        )
-
-    async def _send(self, token: Token, payloads: Sequence[Payload]) -> None:
-        for payload in payloads:
-            await self.store.put(token.execution_id, payload)
-        # Looked up now: the run may have been rebuilt since it said that it listens.
-        latest = await self.store.execution(token.execution_id)
-        named = msgspec.structs.replace(
-            token,
-            publish_id=HostChance().publish_id(),
-            generation=token.generation if latest is None else latest.generation,
-        )
-        await self.bus.publish(EXECUTION, encode_message(named), priority=level_of(named))
 
     def starter(self) -> Starter:
         """Return what starts runs on these services."""
@@ -260,12 +256,28 @@ class Cluster:
         async with open_shelf(self.settings.rabbitmq_url, QUARANTINE) as shelf:
             yield QuarantineReview(shelf, self.bus, self.store, RedisInspector(self.redis))
 
+    def operations(self) -> ClusterOperations:
+        """Return what operators ask of these services."""
+
+        async def queue_states() -> list[QueueState]:
+            settings = self.settings
+            facts = await inspect_broker(settings.rabbitmq_url, Topology(settings.queue_type))
+            return [QueueState(name=queue.name, messages=queue.messages) for queue in facts.queues]
+
+        return ClusterOperations(
+            open_quarantine=self.quarantine,
+            inspector=RedisInspector(self.redis),
+            store=self.store,
+            worker_registry=RedisWorkerRegistry(self.redis),
+            due_timers=partial(due_timers, self.redis),
+            queue_states=queue_states,
+            compile_definition=self.languages.compile,
+            clock=HostClock(),
+        )
+
     async def explain(self, execution_id: str) -> RunExplanation | None:
-        """Return what a run waits for, or how it ended; None for a run that nobody knows."""
-        async with self.quarantine() as desk:
-            return await explain_on_cluster(
-                execution_id, self.store, RedisInspector(self.redis), desk, self._catalogue
-            )
+        """Return what a run waits for, or how it ended; None for an unknown run."""
+        return await self.operations().explain(execution_id)
 
     def reconciler(self, patience: Patience | None = None) -> Reconciler:
         """Return what looks after silent runs on these services."""
@@ -292,7 +304,7 @@ class Cluster:
             self.store,
             PostgresRunDecisions(self.store.pool, self.store.place),
             TableSignals(self.tables),
-            Programs(self.store, self._compile, read_definition),
+            Programs(self.store, self.languages.compile, read_definition),
             RedisCoordinator(self.redis),
             RedisTimers(self.redis),
             self.bus,
@@ -316,9 +328,6 @@ class Cluster:
         """Return how often the connection to each service was found again."""
         return {"rabbitmq": self.bus.reconnects}
 
-    def _compile(self, definition: Definition) -> Program:
-        return compile_source(definition.source, self._catalogue)
-
 
 async def _trouble(asking: Awaitable[object]) -> str | None:
     try:
@@ -331,8 +340,8 @@ async def _trouble(asking: Awaitable[object]) -> str | None:
     return None
 
 
-def presence(settings: ClusterSettings) -> WorkerInfo:
-    """Return what a worker with these settings says about itself."""
+def worker_info(settings: ClusterSettings) -> WorkerInfo:
+    """Return how a worker with these settings registers itself."""
     host, pid, now_ms = socket.gethostname(), os.getpid(), HostClock().now_ms()
     return WorkerInfo(
         name=settings.name or f"{host}:{pid}:{HostChance().publish_id()[:4]}",

@@ -1,9 +1,15 @@
-"""The one place that knows every definition language, and tells which one a document is in."""
+"""The definition languages over one catalogue: which one a document is in, and its program.
+
+A document is read, checked and compiled once: `open_document` does all three, and `Languages` keeps
+the programs used last, so that what was checked a moment ago is not compiled again to run it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import urljoin
 
@@ -13,13 +19,14 @@ from onward.adapters.host.document_files import FetchError, fetch
 from onward.bootstrap.catalogue import builtin
 from onward.errors import DefinitionError, DocumentProblem
 from onward.kernel.ids import fingerprint
+from onward.kernel.lru import Lru
 from onward.kernel.records import Definition
-from onward.languages.document.limits import Source
+from onward.languages.document.problems import CheckedDocument
 from onward.languages.document.source import read
 from onward.languages.graph import document as graph
 from onward.languages.graph.check.document import check
 from onward.languages.graph.model import Document
-from onward.languages.graph.program import GraphProgram, compile_graph
+from onward.languages.graph.program import GraphProgram, compile_graph, link_graph
 from onward.languages.serverless.model import ServerlessWorkflow
 from onward.languages.serverless.picture import picture_of
 from onward.languages.serverless.program import ServerlessProgram
@@ -28,9 +35,131 @@ from onward.languages.serverless.read.bundle import MOST, Fetched, MissingResour
 from onward.nodes.serverless.catalogue import calls
 from onward.ports.nodes.node import Catalogue
 from onward.ports.storage.triggers import Settings
-from onward.runtime.backend import CheckedDocument
 
-# -- Fetching what a document of the Serverless Workflow DSL takes from outside.
+AnyProgram = GraphProgram | ServerlessProgram
+
+MOST_PROGRAMS = 256
+"""Programs that one process keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledDocument:
+    """A document with everything wrong with it, and its program unless that includes an error."""
+
+    document: Document | None
+    """The document as a graph, if its shape is sound."""
+    problems: tuple[DocumentProblem, ...]
+    program: AnyProgram | None
+
+
+def open_document(
+    source: Any, catalogue: Catalogue = builtin, *, file: str = ""
+) -> CompiledDocument:
+    """Read, check and compile a document.
+
+    A text is JSON or YAML, and its problems have lines; anything else is a decoded value. `file`
+    names the document in errors.
+    """
+    try:
+        parsed = _parse(source, file)
+    except DefinitionError as error:
+        return CompiledDocument(None, error.problems, None)
+    if isinstance(parsed, ServerlessWorkflow):
+        program = ServerlessProgram(parsed, calls)
+        return CompiledDocument(program.document, parsed.warnings, program)
+    problems = tuple(check(parsed, catalogue))
+    runs = all(problem.severity != "error" for problem in problems)
+    return CompiledDocument(parsed, problems, link_graph(parsed, catalogue) if runs else None)
+
+
+def compile_source(source: bytes, catalogue: Catalogue = builtin, *, file: str = "") -> AnyProgram:
+    """Return the program of a document; DefinitionError lists its problems if it has any.
+
+    What tasks of the Serverless Workflow DSL call is no part of the catalogue of nodes.
+    """
+    parsed = _parse(source, file)
+    if isinstance(parsed, ServerlessWorkflow):
+        return ServerlessProgram(parsed, calls)
+    return compile_graph(parsed, catalogue)
+
+
+def picture(source: bytes, file: str) -> Document:
+    """Return a document as a graph to be drawn; DefinitionError if its shape cannot be read."""
+    parsed = _parse(source, file)
+    return picture_of(parsed) if isinstance(parsed, ServerlessWorkflow) else parsed
+
+
+def read_definition(data: bytes, workflow_id: str) -> Definition:
+    """Return the definition inside a message as it is stored; DefinitionError if it is none."""
+    parsed = _parse_value(msgspec.json.decode(data), workflow_id)
+    return Definition(fingerprint(parsed.source), parsed.id, parsed.source)
+
+
+class Languages:
+    """Checks and compiles definitions, and keeps the programs used last. Threads may share it."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self._programs: Lru[str, AnyProgram] = Lru(MOST_PROGRAMS)
+        self._lock = Lock()
+
+    def check_document(self, source: Any) -> CheckedDocument:
+        """Return every problem of a document, and its definition unless one is an error."""
+        found = open_document(source, self.catalogue)
+        program = found.program
+        if program is None:
+            return CheckedDocument(definition=None, problems=found.problems)
+        self._keep(program)
+        definition = Definition(program.ref, program.workflow_id, program.document.source)
+        return CheckedDocument(definition=definition, problems=found.problems)
+
+    def compile(self, definition: Definition) -> AnyProgram:
+        """Return the program of a definition; DefinitionError when it can no longer run."""
+        with self._lock:
+            program = self._programs.get(definition.ref)
+        if program is None:
+            program = compile_source(definition.source, self.catalogue)
+            self._keep(program)
+        return program
+
+    def schedule_in(self, definition: Definition) -> Settings | None:
+        """Return the schedule that a document asks for itself."""
+        if b'"schedule"' not in definition.source or not is_serverless(definition.source):
+            return None
+        program = self.compile(definition)
+        return program.workflow.schedule if isinstance(program, ServerlessProgram) else None
+
+    def _keep(self, program: AnyProgram) -> None:
+        with self._lock:
+            self._programs.put(program.ref, program)
+
+
+# -- which language a document is in ---------------------------------------------------------------
+
+
+def is_serverless(source: bytes) -> bool:
+    """Return whether a stored definition is of the Serverless Workflow DSL."""
+    return b'"dsl"' in source and serverless.is_serverless(msgspec.json.decode(source))
+
+
+def _parse(source: Any, file: str) -> Document | ServerlessWorkflow:
+    if not isinstance(source, str | bytes):
+        return _parse_value(source)
+    found = read(source, file=file)
+    if not serverless.is_serverless(found.value):
+        return graph.parse_source(found, file=file)
+    # A document from a file may take parts of itself from elsewhere.
+    fetched = gather(found.value, file) if file else None
+    return serverless.parse_source(found, file=file, fetched=fetched)
+
+
+def _parse_value(value: Any, default_id: str = "workflow") -> Document | ServerlessWorkflow:
+    if serverless.is_serverless(value):
+        return serverless.parse_definition(value)
+    return graph.parse_definition(value, default_id=default_id)
+
+
+# -- what a document of the Serverless Workflow DSL takes from elsewhere ---------------------------
 
 
 def gather(value: Any, file: str, fetch: Callable[[str], str] = fetch) -> Fetched:
@@ -39,125 +168,14 @@ def gather(value: Any, file: str, fetch: Callable[[str], str] = fetch) -> Fetche
     found: dict[str, Any] = {}
     while wanted := needed(value, found)[: MOST - len(found)]:
         for uri in wanted:
-            found[uri] = _one(urljoin(base, uri), fetch)
+            found[uri] = _fetch_resource(urljoin(base, uri), fetch)
     return found
 
 
-def _one(uri: str, fetch: Callable[[str], str]) -> Any:
+def _fetch_resource(uri: str, fetch: Callable[[str], str]) -> Any:
     try:
         return read(fetch(uri), file=uri).value
     except FetchError as problem:
         return MissingResource(str(problem))
     except DefinitionError as problem:
         return MissingResource(problem.problems[0].message)
-
-
-AnyProgram = GraphProgram | ServerlessProgram
-
-
-def compile_source(source: bytes, catalogue: Catalogue = builtin, *, file: str = "") -> AnyProgram:
-    """Return the program of a document; DefinitionError lists its problems if it has any.
-
-    `file` names the document in errors. What tasks of the Serverless Workflow DSL call is no part
-    of the catalogue of nodes.
-    """
-    found = _serverless(source, file)
-    if found is not None:
-        return ServerlessProgram(_parse(found, file), calls)
-    return compile_graph(graph.parse(source, file=file), catalogue)
-
-
-def _parse(source: Source, file: str) -> ServerlessWorkflow:
-    """Return a document; one from a file may take parts of itself from elsewhere."""
-    fetched = gather(source.value, file) if file else None
-    return serverless.parse_source(source, file=file, fetched=fetched)
-
-
-def is_serverless(source: bytes, file: str = "") -> bool:
-    """Return whether a document is one of the Serverless Workflow DSL."""
-    return _serverless(source, file) is not None
-
-
-def _serverless(source: bytes, file: str) -> Source | None:
-    """Return what a document of the Serverless Workflow DSL says, which is slow to read twice."""
-    if b"dsl" not in source:
-        return None
-    try:
-        found = read(source, file=file)
-    except DefinitionError:
-        return None  # it cannot be read in any language
-    return found if serverless.is_serverless(found.value) else None
-
-
-def examine(
-    source: bytes, file: str = "", catalogue: Catalogue = builtin
-) -> tuple[Document | None, tuple[DocumentProblem, ...]]:
-    """Return the document as a graph, if its shape is sound, and everything wrong with it."""
-    try:
-        found = _serverless(source, file)
-        if found is not None:
-            workflow = _parse(found, file)
-            return picture_of(workflow), workflow.warnings
-        document = graph.parse(source, file=file)
-    except DefinitionError as error:
-        return None, error.problems
-    return document, tuple(check(document, catalogue))
-
-
-def picture(source: bytes, file: str) -> Document:
-    """Return a document as a graph to be drawn; DefinitionError if its shape cannot be read."""
-    found = _serverless(source, file)
-    if found is not None:
-        return picture_of(_parse(found, file))
-    return graph.parse(source, file=file)
-
-
-def schedule_in(definition: Definition) -> Settings | None:
-    """Return what starts runs of a definition by itself, as its document says."""
-    if b'"schedule"' not in definition.source or not is_serverless(definition.source):
-        return None
-    return serverless.parse(definition.source).schedule
-
-
-def read_definition(data: bytes, workflow_id: str) -> Definition:
-    """Return the definition inside a message as it is stored; DefinitionError if it is none."""
-    value: Any = msgspec.json.decode(data)
-    if serverless.is_serverless(value):
-        workflow = serverless.parse_definition(value)
-        return Definition(fingerprint(workflow.source), workflow.id, workflow.source)
-    document = graph.parse_definition(value, default_id=workflow_id)
-    return Definition(fingerprint(document.source), document.id, document.source)
-
-
-# -- Looking at documents that come from outside: what is wrong with them, and what they define.
-
-
-def examine_document(source: Any, catalogue: Catalogue) -> CheckedDocument:
-    """Return every problem of a document, and its definition unless one of them is an error.
-
-    A text is JSON or YAML, and its problems have lines; anything else is a decoded value.
-    """
-    try:
-        if isinstance(source, str):
-            text = source.encode()
-            if is_serverless(text):
-                return _sound(serverless.parse(text))
-            return _graph(graph.parse(text), catalogue)
-        if serverless.is_serverless(source):
-            return _sound(serverless.parse_definition(source))
-        return _graph(graph.parse_definition(source), catalogue)
-    except DefinitionError as error:
-        return CheckedDocument(definition=None, problems=error.problems)
-
-
-def _graph(document: Document, catalogue: Catalogue) -> CheckedDocument:
-    problems = tuple(check(document, catalogue))
-    if any(problem.severity == "error" for problem in problems):
-        return CheckedDocument(definition=None, problems=problems)
-    definition = Definition(fingerprint(document.source), document.id, document.source)
-    return CheckedDocument(definition=definition, problems=problems)
-
-
-def _sound(workflow: ServerlessWorkflow) -> CheckedDocument:
-    definition = Definition(fingerprint(workflow.source), workflow.id, workflow.source)
-    return CheckedDocument(definition=definition, problems=tuple(workflow.warnings))

@@ -49,10 +49,10 @@ def check_sink(target: str) -> None:
         raise InputError(f"--lifecycle-events {target}: there is no folder {_file(target).parent}")
 
 
-async def tell_lifecycle(
+async def publish_lifecycle(
     target: str, archive: RunQueries, tables: SqlDatabase, http: HostHttp, *, late_ms: int
 ) -> None:
-    """Tell a target what happens to runs, until cancelled; any number of processes may do it."""
+    """Publish the lifecycle of runs to a target until cancelled; any number of processes may."""
     send: Send = EventFile(_file(target))
     if not target.startswith("file:"):
         send = HttpSink(http, target)

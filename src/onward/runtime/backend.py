@@ -1,17 +1,23 @@
-"""What the API stands on: the same in one process on one file and on a cluster."""
+"""What the API stands on: the same in one process on one file and on a cluster.
+
+A `Backend` joins what is the same in both modes with the two things that are not: a `RunHost`,
+where runs live, and `Operations`, what operators ask about queues, timers, workers and quarantine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
 
-from onward.errors import DocumentProblem
 from onward.kernel.context import Payload
 from onward.kernel.messages import Token
 from onward.kernel.program import Program
 from onward.kernel.records import Definition, RunRecord
+from onward.languages.document.problems import CheckedDocument
 from onward.ports.clock import Chance, Clock
 from onward.ports.cluster.workers import WorkerInfo
 from onward.ports.nodes.events import EventHub
@@ -26,14 +32,9 @@ from onward.runtime.explain.explain import RunExplanation
 from onward.runtime.feed import Feed
 from onward.runtime.run_control import RunControl
 from onward.runtime.security.accounts import AccessPorts
+from onward.runtime.signals.run_host import RunHost
+from onward.runtime.start_gate import StartGate
 from onward.runtime.token.start import DEFAULT_START, StartOptions
-
-
-class CheckedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document that was looked at: what is wrong with it, and the definition if it can run."""
-
-    definition: Definition | None
-    problems: tuple[DocumentProblem, ...]
 
 
 class QuarantineEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,71 +57,22 @@ class PendingTimer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue, and how much waits in it."""
+    """A queue, and how many messages wait in it."""
 
     name: str
     messages: int | None
     """None: they cannot be counted, or the queue is not there."""
 
 
-class Backend(Protocol):
-    """A place where workflows are kept and run."""
-
-    kind: str
-    """`embedded` or `distributed`."""
-    archive: RunQueries
-    registry: WorkflowRegistry
-    triggers: Triggers
-    gatherings: EventSets
-    access: AccessPorts
-    signals: SignalLog
-    links: ChildLinks
-    hub: EventHub
-    """Takes events that come from outside: to the runs that listen, and nowhere else."""
-    signer: Signer
-    sealer: Sealer
-    catalogue: Catalogue
-    feed: Feed
-    clock: Clock
-    chance: Chance
-    steering: RunControl
-
-    async def examine(self, source: Any) -> CheckedDocument:
-        """Look at a document: JSON or YAML text, or a decoded value."""
-        ...
-
-    def compile(self, definition: Definition) -> Program:
-        """Return the program of a definition; DefinitionError when it can no longer run."""
-        ...
-
-    def schedule_in(self, definition: Definition) -> Settings | None:
-        """Return what starts runs of a definition by itself, as its document says."""
-        ...
-
-    async def start(
-        self,
-        definition: Definition,
-        given: Any,
-        execution_id: str,
-        how: StartOptions = DEFAULT_START,
-    ) -> None:
-        """Start a run under an id; it will then end. ConflictError: there is one of that id."""
-        ...
-
-    async def cancel(self, run: RunRecord, reason: str) -> bool:
-        """End a run as cancelled; False when it has ended already."""
-        ...
-
-    async def send(self, run: RunRecord, token: Token, payloads: Sequence[Payload]) -> bool:
-        """Send a token to a run, with what it refers to; False when it is known to have ended."""
-        ...
+class Operations(Protocol):
+    """What operators ask of the place where runs live."""
 
     async def explain(self, execution_id: str) -> RunExplanation | None:
-        """Return what a run waits for; None for a run that nobody knows."""
+        """Return what a run that has begun waits for; None for an unknown run."""
         ...
 
     async def quarantine(self) -> list[QuarantineEntry]:
-        """Return the messages that were put aside, oldest first."""
+        """Return the messages in quarantine, oldest first."""
         ...
 
     async def release(
@@ -130,7 +82,7 @@ class Backend(Protocol):
         ...
 
     async def discard(self, numbers: Collection[int] | None) -> list[QuarantineEntry]:
-        """Throw messages in quarantine (None: all) away, and return them; InputError if not."""
+        """Delete messages in quarantine (None: all), and return them; InputError if not."""
         ...
 
     async def timers(self, limit: int) -> list[PendingTimer]:
@@ -142,9 +94,79 @@ class Backend(Protocol):
         ...
 
     async def workers(self) -> list[WorkerInfo]:
-        """Return everyone who executes nodes."""
+        """Return every process that executes nodes."""
         ...
 
     async def check(self) -> None:
-        """Return when what it stands on answers; StorageError or BusError when it does not."""
+        """Return when the storage answers; StorageError or BusError when it does not."""
         ...
+
+
+@dataclass(kw_only=True)
+class Backend:
+    """A place where workflows are stored and run; itself a `RunHost`, whose starts obey rules."""
+
+    kind: str
+    """`embedded` or `distributed`."""
+    host: RunHost
+    gate: StartGate
+    operations: Operations
+    steering: RunControl
+    triggers: Triggers
+    gatherings: EventSets
+    access: AccessPorts
+    hub: EventHub
+    """Delivers events from outside to the runs that listen, and to nothing else."""
+    signer: Signer
+    sealer: Sealer
+    catalogue: Catalogue
+    feed: Feed
+    chance: Chance
+    check_document: Callable[[Any], CheckedDocument]
+    """Reads and checks a document: JSON or YAML text, or a decoded value."""
+    schedule_in: Callable[[Definition], Settings | None]
+    """Returns the schedule that a document asks for itself."""
+
+    archive: RunQueries = field(init=False)
+    registry: WorkflowRegistry = field(init=False)
+    signals: SignalLog = field(init=False)
+    links: ChildLinks = field(init=False)
+    clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.archive, self.registry = self.host.archive, self.host.registry
+        self.signals, self.links = self.host.signals, self.host.links
+        self.clock = self.host.clock
+
+    async def examine(self, source: Any) -> CheckedDocument:
+        """Check a document in a thread: a large one takes a while."""
+        return await asyncio.to_thread(self.check_document, source)
+
+    def compile(self, definition: Definition) -> Program:
+        return self.host.compile(definition)
+
+    async def start(
+        self,
+        definition: Definition,
+        given: Any,
+        execution_id: str,
+        how: StartOptions = DEFAULT_START,
+    ) -> None:
+        """Start a run when the rule of its workflow allows it, and park it until then."""
+        await self.gate.start(definition, given, execution_id, how)
+
+    async def cancel(self, run: RunRecord, reason: str) -> bool:
+        return await self.host.cancel(run, reason)
+
+    async def send(self, token: Token, payloads: Sequence[Payload]) -> bool:
+        return await self.host.send(token, payloads)
+
+    async def explain(self, execution_id: str) -> RunExplanation | None:
+        """Return what a run waits for; None for an unknown run."""
+        run = await self.archive.run(execution_id)
+        if run is not None and run.status == "parked":
+            return await self.gate.explain(run)
+        return await self.operations.explain(execution_id)
+
+
+_conforms: type[RunHost] = Backend

@@ -255,15 +255,15 @@ class SqliteRunQueries:
         query = "SELECT execution_id, timer_id, due_ms FROM timer ORDER BY due_ms LIMIT ?"
         return [(run, timer, due) for run, timer, due in await self._rows(query, limit)]
 
-    async def queued(self) -> int:
+    async def count_tokens(self) -> int:
         """Return how many tokens wait or are in hand."""
         return int((await self._rows("SELECT count(*) FROM message"))[0][0])
 
-    async def aside(self) -> list[QuarantineRecord]:
+    async def quarantine_records(self) -> list[QuarantineRecord]:
         """Return what is in quarantine, oldest first."""
         return await self._file.do(lambda db: SqliteReader(db).quarantine())
 
-    async def drop_aside(
+    async def discard_quarantined(
         self, numbers: Collection[int] | None
     ) -> list[tuple[int, QuarantineRecord]]:
         """Drop what stands at these places in quarantine (None: all), all of it or nothing."""

@@ -49,7 +49,7 @@ def quarantine_routes(backend: Backend) -> APIRouter:
     @routes.get("/quarantine", summary="List messages in quarantine")
     async def list_quarantine() -> Page[QuarantinedView]:
         """Messages that could not be handled, oldest first."""
-        views = [quarantined_view(one) for one in await backend.quarantine()]
+        views = [quarantined_view(one) for one in await backend.operations.quarantine()]
         return Page[QuarantinedView](items=views, next_cursor=None)
 
     @routes.get(
@@ -59,7 +59,7 @@ def quarantine_routes(backend: Backend) -> APIRouter:
     )
     async def get_quarantined(number: Number) -> Response:
         """A message that could not be handled, why not, and what it says."""
-        found = await backend.quarantine()
+        found = await backend.operations.quarantine()
         if number > len(found):
             there = f"it holds {len(found)}" if found else "it is empty"
             raise NotThereError(f"there is no message {number} in quarantine: {there}")
@@ -71,13 +71,13 @@ def quarantine_routes(backend: Backend) -> APIRouter:
 
         Nothing is sent when one of them belongs to a run that has ended, unless `force` is given.
         """
-        done = await backend.release(_chosen(given), force=given.force)
+        done = await backend.operations.release(_chosen(given), force=given.force)
         return DecidedView(items=[quarantined_view(one) for one in done])
 
     @routes.post("/quarantine:discard", summary="Throw messages away")
     async def discard_messages(given: ChosenGiven) -> DecidedView:
         """Throw messages away for good; all that are named, or none."""
-        done = await backend.discard(_chosen(given))
+        done = await backend.operations.discard(_chosen(given))
         return DecidedView(items=[quarantined_view(one) for one in done])
 
     return routes

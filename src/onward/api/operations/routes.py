@@ -48,7 +48,7 @@ def _add_lists(routes: APIRouter, backend: Backend) -> None:
                 timer_id=timer.timer_id,
                 due_at=to_iso(timer.due_ms),
             )
-            for timer in await backend.timers(limit)
+            for timer in await backend.operations.timers(limit)
         ]
         return Page[TimerView](items=views, next_cursor=None)
 
@@ -56,7 +56,8 @@ def _add_lists(routes: APIRouter, backend: Backend) -> None:
     async def list_queues() -> Page[QueueView]:
         """Every queue, and how many messages wait in it."""
         views = [
-            QueueView(name=queue.name, messages=queue.messages) for queue in await backend.queues()
+            QueueView(name=queue.name, messages=queue.messages)
+            for queue in await backend.operations.queues()
         ]
         return Page[QueueView](items=views, next_cursor=None)
 
@@ -73,7 +74,7 @@ def _add_lists(routes: APIRouter, backend: Backend) -> None:
                 started_at=to_iso(worker.started_ms),
                 seen_at=to_iso(worker.seen_ms),
             )
-            for worker in await backend.workers()
+            for worker in await backend.operations.workers()
         ]
         return Page[WorkerView](items=views, next_cursor=None)
 
@@ -108,7 +109,7 @@ def health_routes(backend: Backend) -> APIRouter:
     @routes.get("/readyz", summary="Can it serve?")
     async def ready() -> WellView:
         """The store answers; 503 with the reason when it does not."""
-        await backend.check()
+        await backend.operations.check()
         return WellView(status="ok")
 
     return routes

@@ -12,8 +12,8 @@ from onward.api.views import Identifier, RequestBody
 from onward.errors import NotThereError
 from onward.ports.storage.start_rules import StartRule
 from onward.runtime.backend import Backend
-from onward.runtime.control.start_rules import check_rule
 from onward.runtime.security.audit import note
+from onward.runtime.start_gate import check_rule
 
 Named = Annotated[Identifier, Path(description="The workflow's id.")]
 

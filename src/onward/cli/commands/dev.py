@@ -17,7 +17,7 @@ from onward.distribution import install_command
 if TYPE_CHECKING:
     from onward.api.http.identity import Access
     from onward.api.server import Listener
-    from onward.bootstrap.embedded import EmbeddedSettings
+    from onward.bootstrap.settings import EmbeddedSettings
     from onward.runtime.backend import Backend
 
 listen = option(
@@ -79,8 +79,8 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
 
     Everything is in one file. Runs that were interrupted go on at once.
     """
-    from onward.bootstrap.embedded import EmbeddedSettings
     from onward.bootstrap.host import configure_log
+    from onward.bootstrap.settings import EmbeddedSettings
     from onward.bootstrap.telemetry import check_sink
     from onward.cli.engines.embedded import new_loop
     from onward.cli.options import check_env_file
@@ -90,13 +90,13 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
     if served["lifecycle_events"]:
         check_sink(served["lifecycle_events"])
     settings = EmbeddedSettings(
-        served["database"],
-        served["slots"],
-        served["env_file"],
-        served["credential_store"],
-        served["key_file"],
-        served["events_sink"],
-        served["allowed"],
+        database=served["database"],
+        slots=served["slots"],
+        env_file=served["env_file"],
+        credential_store=served["credential_store"],
+        key_file=served["key_file"],
+        events_sink=served["events_sink"],
+        allowed=served["allowed"],
         lifecycle_events=served["lifecycle_events"],
         public_url=served["public_url"] or listener.url,
     )

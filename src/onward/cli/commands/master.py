@@ -78,7 +78,11 @@ def master(
     served = None if listen is None else address_of(listen, token, audit_kept_ms)
 
     async def work(at: Cluster) -> None:
-        from onward.bootstrap.cluster_backend import fire_triggers, guard_runs, tell_what_happens
+        from onward.bootstrap.cluster_backend import (
+            fire_triggers,
+            guard_runs,
+            publish_cluster_lifecycle,
+        )
         from onward.runtime.cluster.reconciler import Patience
         from onward.runtime.tasks import together
 
@@ -90,7 +94,7 @@ def master(
             guard_runs(at),
         ]
         if lifecycle_events:
-            works.append(tell_what_happens(at, lifecycle_events))
+            works.append(publish_cluster_lifecycle(at, lifecycle_events))
         if served is not None:
             works.append(_serve(at, *served))
         await together(*works)

@@ -50,13 +50,15 @@ def at_office(
     if at.server:
         return _at_server(at, asked)
     from onward.bootstrap.host import configure_log
-    from onward.bootstrap.security import office_in_file, office_on_postgres
+    from onward.bootstrap.security import open_accounts_in_file, open_accounts_on_postgres
     from onward.runtime.security.audit import open_record
 
     configure_log(level="warning")
 
     async def go() -> T:
-        opened = office_on_postgres(postgres) if postgres else office_in_file(at.database)
+        opened = (
+            open_accounts_on_postgres(postgres) if postgres else open_accounts_in_file(at.database)
+        )
         async with opened as office:
             record = open_record()
             record.action = action

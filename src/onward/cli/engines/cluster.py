@@ -185,7 +185,13 @@ def settings_of(
             f"the distributed engine needs {driver}, which is not installed:"
             f" {install_command('distributed')}"
         ) from None
-    return ClusterSettings(rabbitmq, redis, postgres, queue_type, **more)
+    return ClusterSettings(
+        rabbitmq_url=rabbitmq,
+        redis_url=redis,
+        postgres_url=postgres,
+        queue_type=queue_type,
+        **more,
+    )
 
 
 def run_process(role: str, settings: ClusterSettings, serve: Serve, running: RunningProcess) -> int:

@@ -13,8 +13,9 @@ from typing import Protocol, Self
 
 import click
 
-from onward.bootstrap.embedded import EmbeddedSettings, open_engine
+from onward.bootstrap.embedded import open_engine
 from onward.bootstrap.host import configure_log
+from onward.bootstrap.settings import EmbeddedSettings
 from onward.cli.live.screen import LineScreen, SilentScreen
 from onward.cli.options import check_env_file
 from onward.cli.output.event_lines import EventLines
@@ -148,13 +149,13 @@ class Invocation:
         check_env_file(env_file)
         return cls(
             settings=EmbeddedSettings(
-                database,
-                slots,
-                env_file,
-                credential_store,
-                key_file,
-                events_sink,
-                allowed,
+                database=database,
+                slots=slots,
+                env_file=env_file,
+                credential_store=credential_store,
+                key_file=key_file,
+                events_sink=events_sink,
+                allowed=allowed,
                 public_url=public_url,
             ),
             as_json=as_json,
@@ -168,7 +169,7 @@ class Invocation:
     def of_demo(cls, database: Path) -> Self:
         """Return a invocation without options: drawn on a terminal, plain lines elsewhere."""
         return cls(
-            settings=EmbeddedSettings(database),
+            settings=EmbeddedSettings(database=database),
             as_json=False,
             events=None,
             quiet=False,

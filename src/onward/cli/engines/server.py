@@ -119,10 +119,10 @@ def engine_at(at: ServerAddress, *, need: Need = "look", run: str | None = None)
 
     if at.server:
         return AsyncEngine.connect(at.server, at.token)
-    from onward.bootstrap.embedded import EmbeddedSettings
+    from onward.bootstrap.settings import EmbeddedSettings
     from onward.client.transports.in_process import open_file, open_run
 
-    settings = EmbeddedSettings(at.database, key_file=at.key_file)
+    settings = EmbeddedSettings(database=at.database, key_file=at.key_file)
     if need == "run":
         return AsyncEngine(lambda: open_run(settings, run))
     return AsyncEngine(lambda: open_file(settings, create=need == "write"))

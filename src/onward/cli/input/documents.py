@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onward.bootstrap.catalogue import builtin
-from onward.bootstrap.languages import AnyProgram, compile_source
-from onward.bootstrap.languages import examine as examine_text
+from onward.bootstrap.languages import AnyProgram, open_document
 from onward.errors import DefinitionError, DocumentProblem, InputError
 from onward.languages.document.problems import find_place
 from onward.languages.graph.model import Document
@@ -44,16 +43,16 @@ def read_text(file: Path) -> bytes:
 
 def examine(file: Path) -> tuple[Document | None, tuple[DocumentProblem, ...]]:
     """Return the document in `file`, if its shape is sound, and everything wrong with it."""
-    return examine_text(read_text(file), str(file))
+    found = open_document(read_text(file), file=str(file))
+    return found.document, found.problems
 
 
 def open_source(file: Path, catalogue: Catalogue = builtin) -> RunnableDocument:
     """Return the program of `file`; DefinitionError lists every problem when it cannot run."""
-    document, problems = examine(file)
-    if document is None or any(problem.severity == "error" for problem in problems):
-        raise DefinitionError(problems, str(file))
-    program = compile_source(read_text(file), catalogue, file=str(file))
-    return RunnableDocument(program, (*problems, *_scheduled(program)))
+    found = open_document(read_text(file), catalogue, file=str(file))
+    if found.program is None:
+        raise DefinitionError(found.problems, str(file))
+    return RunnableDocument(found.program, (*found.problems, *_scheduled(found.program)))
 
 
 def _scheduled(program: AnyProgram) -> tuple[DocumentProblem, ...]:

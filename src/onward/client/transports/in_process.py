@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from onward.bootstrap.embedded import EmbeddedSettings
 from onward.bootstrap.embedded_backend import open_embedded_backend, open_for_one, open_onlooker
+from onward.bootstrap.settings import EmbeddedSettings
 from onward.client.errors import UnreachableError
 from onward.client.transports.transport import Headers, Query, Response, Streamed
 from onward.distribution import install_command
@@ -152,7 +152,13 @@ async def open_inside(
     key_file: Path | None = None,
 ) -> AsyncIterator[AsgiTransport]:
     """Start an engine on a file; its unfinished runs go on."""
-    settings = EmbeddedSettings(database, slots, env_file, credential_store, key_file)
+    settings = EmbeddedSettings(
+        database=database,
+        slots=slots,
+        env_file=env_file,
+        credential_store=credential_store,
+        key_file=key_file,
+    )
     async with open_embedded_backend(settings) as backend:
         transport = transport_to(backend)
         try:

@@ -10,12 +10,22 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from onward.errors import DocumentProblem, Severity
+from onward.kernel.records import Definition
 
 Place = tuple[int, int]
 
 # Comparing a misspelt name with thousands of others is slow, and people cannot use the answer.
 _COMPARED = 200
+
+
+class CheckedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A document that was checked: its problems, and its definition if it can run."""
+
+    definition: Definition | None
+    problems: tuple[DocumentProblem, ...]
 
 
 class Findings:

@@ -13,7 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from onward.errors import DefinitionError
-from onward.languages.document.limits import MAX_BYTES, UnreadableError, check_plain, too_large
+from onward.languages.document.limits import (
+    MAX_BYTES,
+    Source,
+    UnreadableError,
+    check_plain,
+    too_large,
+)
 from onward.languages.document.problems import Findings, Place, join, quote
 from onward.languages.document.source import read
 from onward.languages.graph.document_shape import read_document
@@ -26,7 +32,11 @@ def parse(text: str | bytes, *, file: str = "") -> Document:
     `file` names it in errors, and gives the workflow its id when the document has none. Raises
     DefinitionError with every problem of its text and shape.
     """
-    source = read(text, file=file)
+    return parse_source(read(text, file=file), file=file)
+
+
+def parse_source(source: Source, *, file: str = "") -> Document:
+    """Return the document of a text that was read already; raises like `parse`."""
     findings = Findings(source.places)
     findings.problems.extend(source.problems)
     return _finish(source.value, source.places, findings, _stem(file), file)

@@ -7,7 +7,7 @@ its effects and its successors are one transaction, however many of them share i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -97,4 +97,26 @@ class Journal(Protocol):
 
     def quarantine(self) -> list[QuarantineRecord]:
         """Return what is in quarantine, oldest first."""
+        ...
+
+
+class JournalTables(Protocol):
+    """The tables of a journal that operators look into."""
+
+    async def due_timers(self, limit: int) -> list[tuple[str, str, int]]:
+        """Return the timers of all runs that are due first: run, timer, time."""
+        ...
+
+    async def count_tokens(self) -> int:
+        """Return how many tokens wait or are being handled."""
+        ...
+
+    async def quarantine_records(self) -> list[QuarantineRecord]:
+        """Return what is in quarantine, oldest first."""
+        ...
+
+    async def discard_quarantined(
+        self, numbers: Collection[int] | None
+    ) -> list[tuple[int, QuarantineRecord]]:
+        """Delete entries by their numbers (None: all), all of them or none."""
         ...

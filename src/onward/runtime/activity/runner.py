@@ -35,7 +35,7 @@ from onward.runtime.activity.outcome_callbacks import OutcomeCallbacks
 from onward.runtime.activity.processes import Processes
 from onward.runtime.activity.redaction import Redactor
 from onward.runtime.activity.threads import MOST_ABANDONED, Threads
-from onward.runtime.signals.child_runs import ChildRunsOfToken, StartsChildren
+from onward.runtime.signals.child_runs import ChildRuns, ChildRunsOfToken
 from onward.runtime.token.pipeline import storable
 from onward.runtime.token.statuses import fields_of
 
@@ -55,7 +55,7 @@ class ActivityRunner:
     threads: Threads = field(default_factory=Threads, kw_only=True)
     processes: Processes = field(default_factory=Processes, kw_only=True)
     evaluators: Evaluators = field(default_factory=Evaluators, kw_only=True)
-    nursery: StartsChildren | None = field(default=None, kw_only=True)
+    child_runs: ChildRuns | None = field(default=None, kw_only=True)
     """What starts the runs that nodes ask for."""
     lines: NodeLogBuffer | None = field(default=None, kw_only=True)
     """Where the lines that nodes write are held until their visit is recorded."""
@@ -117,7 +117,7 @@ class ActivityRunner:
             traceparent=token.traceparent,
             hub=self.hub,
             commands=self.commands,
-            runs=NO_RUNS if self.nursery is None else ChildRunsOfToken(self.nursery, token),
+            runs=NO_RUNS if self.child_runs is None else ChildRunsOfToken(self.child_runs, token),
             once_kept=partial(self.pledges.add, token),
         )
         limit = asyncio.timeout(None)

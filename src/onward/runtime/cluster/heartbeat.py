@@ -11,8 +11,6 @@ from onward.ports.cluster.workers import WorkerInfo, WorkerRegistry
 from onward.ports.nodes.outside import Log
 
 BEAT_S = 10.0
-SILENT_MS = 35_000
-"""Who has not been heard of for so long missed three beats."""
 
 
 class Heartbeat:

@@ -11,8 +11,8 @@ import asyncio
 from onward.ports.clock import Clock
 from onward.ports.nodes.outside import Log
 from onward.ports.storage.run_queries import RunQueries
-from onward.runtime.control.start_rules import StartGate
 from onward.runtime.run_control import RunControl
+from onward.runtime.start_gate import StartGate
 
 EVERY_S = 0.5
 PAGE = 100

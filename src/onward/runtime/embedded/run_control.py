@@ -1,16 +1,14 @@
-"""Steering runs of the embedded engine, and beginning them the way somebody wants."""
+"""Control of the runs of the embedded engine."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
-from typing import Any
 
 from onward.errors import StorageError
 from onward.kernel.context import Ref
 from onward.kernel.effects import Pause
-from onward.kernel.program import Program
 from onward.kernel.records import RunRecord, VisitRecord
 from onward.ports.clock import Clock
 from onward.ports.cluster.inspection import Inspector
@@ -20,12 +18,11 @@ from onward.ports.storage.start_rules import StartRules
 from onward.runtime.embedded.engine import EmbeddedEngine
 from onward.runtime.embedded.start import START
 from onward.runtime.run_control import RunControl, SplitChange, adjustment, meant
-from onward.runtime.token.start import DEFAULT_START, StartOptions, decision_of
 from onward.runtime.token.statuses import cancelled, expired
 
 
 class EmbeddedRunControl:
-    """`Steering` of the runs of an engine in this process."""
+    """`RunControl` of the runs of an engine in this process."""
 
     def __init__(
         self,
@@ -42,8 +39,8 @@ class EmbeddedRunControl:
         self.controls = controls
         self.flow = flow
 
-    def serve_with(self, engine: EmbeddedEngine) -> None:
-        """Steer runs of an engine from now on."""
+    def attach(self, engine: EmbeddedEngine) -> None:
+        """Control the runs of an engine from now on."""
         self._engine = engine
 
     async def cancel(self, run: RunRecord, reason: str) -> bool:
@@ -110,21 +107,6 @@ class EmbeddedRunControl:
     def _history(self, execution_id: str) -> list[VisitRecord]:
         with closing(self._open_history()) as history:
             return list(history.node_runs(execution_id))
-
-
-async def begin_embedded(
-    engine: EmbeddedEngine,
-    controls: RunDecisions,
-    program: Program,
-    source: bytes,
-    given: Any,
-    execution_id: str,
-    how: StartOptions,
-) -> None:
-    """Begin a run on the embedded engine: what was decided about it is kept first."""
-    if how is not DEFAULT_START:
-        await controls.note(decision_of(execution_id, how))
-    await engine.start(program, source, given, execution_id, how)
 
 
 _conforms: type[RunControl] = EmbeddedRunControl

@@ -12,8 +12,10 @@ from onward.kernel.lineage import describe
 from onward.kernel.timestamps import to_iso
 from onward.ports.cluster.inspection import Lease, Snapshot
 from onward.ports.cluster.workers import DeliveryFailure, HeldToken
-from onward.runtime.cluster.heartbeat import SILENT_MS
 from onward.runtime.explain.token_locator import TokenPlace
+
+SILENT_MS = 35_000
+"""A worker that was not heard of for so long has missed three heartbeats."""
 
 
 class Holder(NamedTuple):

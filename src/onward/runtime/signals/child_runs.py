@@ -1,14 +1,17 @@
-"""Runs that start runs: how a child begins, what its parent hears of its end, and who follows whom.
+"""Runs that start runs: how a child begins, what its parent learns of its end, and what follows.
 
-A child's id follows from the token that starts it, so a redelivery finds the same child. Its end is
-a signal to the parent, kept like any other: it does not matter which of the two is there first.
+A child's id is derived from the token that starts it, so a redelivery finds the same child. Its end
+is a signal to the parent, stored like any other: either of the two may be there first.
+
+Read `ChildRuns` first; `ChildRunsOfToken` is what a node sees of it. The functions before it find
+the version of a workflow that a document names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -18,22 +21,28 @@ from onward.kernel.context import Payload
 from onward.kernel.ids import derive
 from onward.kernel.messages import CompletionMessage, Token, decode_completion
 from onward.kernel.outcome import NodeError
-from onward.kernel.records import Definition, RunRecord
+from onward.kernel.records import Definition
 from onward.kernel.signal_waits import Sent, carried
 from onward.ports.nodes.outside import OutsideError
 from onward.ports.storage.run_queries import RunQueries
-from onward.ports.storage.signals import ChildLink, ChildLinks
+from onward.ports.storage.signals import ChildLink
 from onward.ports.storage.workflows import WorkflowRegistry
-from onward.runtime.signals.sender import SignalSender, SignalTarget
-
-# -- Versions as documents of the Serverless Workflow DSL name them: 1.2.0, or latest.
-
+from onward.runtime.signals.run_host import RunHost
+from onward.runtime.signals.sender import SignalSender
+from onward.runtime.token.start import DEFAULT_START, StartOptions
 
 LATEST = "latest"
 VERSIONS_PAGE = 100
-_NUMBER = re.compile(r"\d+")
+DEEPEST = 16
+"""How many runs may be above one: a workflow that starts itself comes to an end."""
+CHILDREN_PAGE = 200
 
 Rank = tuple[tuple[int, ...], bool, tuple[tuple[bool, int, str], ...]]
+Start = Callable[[Definition, Any, str, StartOptions], Awaitable[None]]
+
+_NUMBER = re.compile(r"\d+")
+
+# -- versions as documents of the Serverless Workflow DSL name them: 1.2.0, or latest --------------
 
 
 async def find_version(
@@ -47,15 +56,15 @@ async def find_version(
     before = latest + 1
     while page := await registry.versions(workflow_id, before=before, limit=VERSIONS_PAGE):
         before = page[-1].number
-        for one in page:
-            definition = await archive.definition(one.definition_ref)
-            named = None if definition is None else version_in(definition.source)
-            if definition is None or named is None:
+        for version in page:
+            definition = await archive.definition(version.definition_ref)
+            name = None if definition is None else version_in(definition.source)
+            if definition is None or name is None:
                 continue
-            if named == wanted:
+            if name == wanted:
                 return definition
-            if wanted == LATEST and (best is None or rank(named) > best[0]):
-                best = rank(named), definition
+            if wanted == LATEST and (best is None or rank(name) > best[0]):
+                best = rank(name), definition
     return best[1] if best is not None else None
 
 
@@ -70,41 +79,27 @@ def version_in(source: bytes) -> str | None:
 def rank(version: str) -> Rank:
     """Return what semantic versions are compared by."""
     core, _, early = version.partition("+")[0].partition("-")
-    numbers = tuple(int(one) for one in _NUMBER.findall(core))
+    numbers = tuple(int(digits) for digits in _NUMBER.findall(core))
     parts = tuple(
-        (not one.isdecimal(), int(one) if one.isdecimal() else 0, one)
-        for one in (early.split(".") if early else ())
+        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
+        for part in (early.split(".") if early else ())
     )
     return numbers, not early, parts
 
 
-DEEPEST = 16
-"""How many runs may be above one: a workflow that starts itself comes to an end."""
-CHILDREN_PAGE = 200
-
-
-class RunHost(SignalTarget, Protocol):
-    """A place where families of runs live."""
-
-    archive: RunQueries
-    registry: WorkflowRegistry
-    links: ChildLinks
-
-    async def start(self, definition: Definition, given: Any, execution_id: str) -> None:
-        """Start a run under an id. ConflictError: there is one of that id."""
-        ...
-
-    async def cancel(self, run: RunRecord, reason: str) -> bool:
-        """End a run as cancelled; False when it has ended already."""
-        ...
+# -- children --------------------------------------------------------------------------------------
 
 
 class ChildRuns:
-    """Starts children, tells parents, and ends children that nobody waits for any more."""
+    """Starts children, signals their ends to parents, and cancels children of ended parents."""
 
-    def __init__(self, home: RunHost, *, deepest: int = DEEPEST) -> None:
-        self._at = home
-        self._signaller = SignalSender(home)
+    def __init__(
+        self, host: RunHost, *, start: Start | None = None, deepest: int = DEEPEST
+    ) -> None:
+        """`start`: how children are started, if not at once by the host itself."""
+        self._host = host
+        self._start = start or host.start
+        self._signals = SignalSender(host)
         self._deepest = deepest
 
     async def start(
@@ -112,10 +107,10 @@ class ChildRuns:
     ) -> str:
         """Start the child of a token, or find it, and return its id; OutsideError if it cannot be.
 
-        A child that has ended meanwhile is told once more.
+        The end of a child that has ended meanwhile is signalled once more.
         """
         child = child_id(by)
-        known = await self._at.archive.run(child)
+        known = await self._host.archive.run(child)
         if known is None:
             await self._begin(by, child, workflow_id, version, given, waits)
         elif known.ended_ms is not None and waits:
@@ -131,7 +126,7 @@ class ChildRuns:
         given: Any,
         waits: bool,
     ) -> None:
-        above = await self._at.links.parents([by.execution_id])
+        above = await self._host.links.parents([by.execution_id])
         depth = above[0].depth + 1 if above else 1
         if depth > self._deepest:
             raise OutsideError(
@@ -141,7 +136,7 @@ class ChildRuns:
             )
         definition = await self._definition(workflow_id, version)
         # The link first: a child that ends at once must find its parent.
-        await self._at.links.add(
+        await self._host.links.add(
             ChildLink(
                 child_id=child,
                 parent_id=by.execution_id,
@@ -152,67 +147,65 @@ class ChildRuns:
             )
         )
         try:
-            await self._at.start(definition, given, child)
+            await self._start(definition, given, child, DEFAULT_START)
         except StateConflictError:
             return  # another worker on the same message was faster
 
     async def _definition(self, workflow_id: str, version: int | str | None) -> Definition:
-        workflow = await self._at.registry.workflow(workflow_id)
+        registry, archive = self._host.registry, self._host.archive
+        workflow = await registry.workflow(workflow_id)
         if workflow is None:
             raise OutsideError(f"there is no workflow called {workflow_id}", "NO_WORKFLOW")
         if version in (None, LATEST) and not workflow.enabled:
             raise OutsideError(f"workflow {workflow_id} is disabled", "NO_WORKFLOW")
         if isinstance(version, str):
-            at = self._at
-            named = await find_version(
-                at.registry, at.archive, workflow_id, workflow.latest, version
-            )
+            named = await find_version(registry, archive, workflow_id, workflow.latest, version)
             if named is None:
                 message = f"workflow {workflow_id} has no version {version}"
                 raise OutsideError(message, "NO_WORKFLOW")
             return named
         wanted = workflow.published if version is None else version
-        found = await self._at.registry.version(workflow_id, wanted) if wanted else None
-        definition = await self._at.archive.definition(found.definition_ref) if found else None
+        found = await registry.version(workflow_id, wanted) if wanted else None
+        definition = await archive.definition(found.definition_ref) if found else None
         if definition is None:
             lacking = "no published version" if version is None else f"no version {version}"
             raise OutsideError(f"workflow {workflow_id} has {lacking}", "NO_WORKFLOW")
         return definition
 
-    async def ended(self, runs: Iterable[str]) -> None:
-        """Tell the parents of runs that have ended, and end the children that they waited for."""
-        ended = list(runs)
-        for link in await self._at.links.parents(ended):
+    async def ended(self, execution_ids: Iterable[str]) -> None:
+        """Signal the ends of runs to their parents, and cancel the children they waited for."""
+        ended = list(execution_ids)
+        for link in await self._host.links.parents(ended):
             if link.waits:
-                await self._tell(link)
-        for run in ended:
-            await self._orphan(run)
+                await self._signal_end(link)
+        for execution_id in ended:
+            await self._cancel_children(execution_id)
 
     async def catch_up(self) -> None:
-        """Tell parents what somebody died before telling."""
-        for link in await self._at.links.untold():
-            await self._tell(link)
-            await self._orphan(link.parent_id)
+        """Signal the ends that a process died before signalling."""
+        for link in await self._host.links.untold():
+            await self._signal_end(link)
+            await self._cancel_children(link.parent_id)
 
-    async def _tell(self, link: ChildLink) -> None:
-        child = await self._at.archive.run(link.child_id)
-        parent = await self._at.archive.run(link.parent_id)
+    async def _signal_end(self, link: ChildLink) -> None:
+        child = await self._host.archive.run(link.child_id)
+        parent = await self._host.archive.run(link.parent_id)
         if child is None or child.completion is None or parent is None:
             return
         if parent.ended_ms is not None:
             return
         message = decode_completion(child.completion)
-        sent, payload = await self._news(message, child.ended_ms or 0)
+        sent, payload = await self._end_of(message, child.ended_ms or 0)
         payloads = [] if payload is None else [payload]
-        await self._signaller.tell(parent, address(link.child_id), "end", sent, payloads)
+        await self._signals.send(parent, address(link.child_id), "end", sent, payloads)
 
-    async def _news(self, message: CompletionMessage, at_ms: int) -> tuple[Sent, Payload | None]:
+    async def _end_of(self, message: CompletionMessage, at_ms: int) -> tuple[Sent, Payload | None]:
         if message.status != "completed":
             return Sent(at_ms=at_ms, error=_error(message)), None
         return carried(await self._output(message), at_ms)
 
     async def _output(self, message: CompletionMessage) -> Raw:
-        """Return what a run came to: the output of the node it ended at, or of each of them."""
+        """Return the output of a run: of the node it ended at, or of each of them by name."""
         outputs = {node: await self._value(message, f"${node}") for node in message.output_nodes}
         if len(outputs) == 1:
             return next(iter(outputs.values()))
@@ -222,19 +215,21 @@ class ChildRuns:
         ref = message.context_refs.get(name)
         if ref is None:
             return message.final_context.get(name, Raw(b"null"))
-        return Raw(await self._at.archive.payload(message.execution_id, ref.hash) or b"null")
+        return Raw(await self._host.archive.payload(message.execution_id, ref.hash) or b"null")
 
-    async def _orphan(self, parent: str) -> None:
-        run = await self._at.archive.run(parent)
-        if run is None or run.ended_ms is None:
+    async def _cancel_children(self, parent_id: str) -> None:
+        archive = self._host.archive
+        parent = await archive.run(parent_id)
+        if parent is None or parent.ended_ms is None:
             return
         after = ""
-        while page := await self._at.links.children(parent, after=after, limit=CHILDREN_PAGE):
+        while page := await self._host.links.children(parent_id, after=after, limit=CHILDREN_PAGE):
             after = page[-1].child_id
             for link in page:
-                child = await self._at.archive.run(link.child_id) if link.waits else None
+                child = await archive.run(link.child_id) if link.waits else None
                 if child is not None and child.ended_ms is None:
-                    await self._at.cancel(child, f"run {parent}, which waited for it, has ended")
+                    reason = f"run {parent_id}, which waited for it, has ended"
+                    await self._host.cancel(child, reason)
 
 
 def child_id(by: Token) -> str:
@@ -243,45 +238,32 @@ def child_id(by: Token) -> str:
 
 
 def address(child: str) -> str:
-    """Return where the end of a child meets its parent."""
+    """Return the address at which a parent waits for the end of a child."""
     return f"run:{child}"
 
 
 def _error(message: CompletionMessage) -> NodeError:
     error = message.error
-    what = f": {error.message}" if error is not None else ""
+    cause = f": {error.message}" if error is not None else ""
     details: dict[str, Any] = {"execution_id": message.execution_id, "status": message.status}
     if error is not None:
         details["error"] = msgspec.to_builtins(error)
     if message.failed_node:
         details["node"] = message.failed_node
     return NodeError(
-        f"run {message.execution_id} is {message.status}{what}", "CHILD_FAILED", details
+        f"run {message.execution_id} is {message.status}{cause}", "CHILD_FAILED", details
     )
 
 
-class StartsChildren(Protocol):
-    """What starts the runs that nodes ask for."""
-
-    async def start(
-        self, by: Token, workflow_id: str, version: int | str | None, given: Any, *, waits: bool
-    ) -> str:
-        """Start the child of a token, or find it, and return its id."""
-        ...
-
-
 class ChildRunsOfToken:
-    """Starting runs, as a node sees it."""
+    """Starting runs, as the node of a token sees it."""
 
-    def __init__(self, nursery: StartsChildren, token: Token) -> None:
-        self._nursery = nursery
+    def __init__(self, child_runs: ChildRuns, token: Token) -> None:
+        self._child_runs = child_runs
         self._token = token
 
     async def start(
         self, workflow_id: str, version: int | str | None, given: Any, *, waits: bool
     ) -> str:
         """Start a run; OutsideError if it cannot be."""
-        return await self._nursery.start(self._token, workflow_id, version, given, waits=waits)
-
-
-_conforms: type[StartsChildren] = ChildRuns
+        return await self._child_runs.start(self._token, workflow_id, version, given, waits=waits)

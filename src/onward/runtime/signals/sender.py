@@ -1,9 +1,9 @@
-"""Sending signals to runs: noted first, then sent; the same one may be sent any number of times."""
+"""Sending signals to runs: stored first, then sent; one may be sent any number of times."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -13,49 +13,32 @@ from onward.kernel.context import Payload, Ref
 from onward.kernel.json import encode
 from onward.kernel.messages import Token
 from onward.kernel.program import Program
-from onward.kernel.records import Definition, RunRecord
+from onward.kernel.records import RunRecord
 from onward.kernel.signal_waits import Sent, carried, signal_token
-from onward.ports.clock import Clock
-from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.signals import SignalLog, StoredSignal
+from onward.runtime.signals.run_host import RunHost
 
-PAGE = 500
+SIGNALS_PAGE = 500
 _sent = msgspec.json.Decoder(Sent)
 
 
-class SignalTarget(Protocol):
-    """A place where runs can be sent tokens."""
-
-    archive: RunQueries
-    signals: SignalLog
-    clock: Clock
-
-    def compile(self, definition: Definition) -> Program:
-        """Return the program of a definition."""
-        ...
-
-    async def send(self, run: RunRecord, token: Token, payloads: Sequence[Payload]) -> bool:
-        """Send a token to a run, with what it refers to; False when it is known to have ended."""
-        ...
-
-
 class SignalSender:
-    """Sends signals."""
+    """Sends signals to the runs of a host."""
 
-    def __init__(self, at: SignalTarget) -> None:
-        self._at = at
+    def __init__(self, host: RunHost) -> None:
+        self._host = host
 
     async def signal(
         self, run: RunRecord, address: str, signal_id: str, value: Any, sender: str
     ) -> bool:
         """Send a signal with a value; False when one of that id was sent before.
 
-        That one is then sent once more, because whoever sent it may have died half-way.
-        ConflictError: the run has ended.
+        That one is then sent once more: its sender may have died before it was published.
+        StateConflictError: the run has ended.
         """
-        now_ms = self._at.clock.now_ms()
+        now_ms = self._host.clock.now_ms()
         sent, payload = carried(encode(value), now_ms)
-        kept = StoredSignal(
+        stored = StoredSignal(
             execution_id=run.execution_id,
             address=address,
             signal_id=signal_id,
@@ -65,20 +48,20 @@ class SignalSender:
         )
         if run.ended_ms is not None:
             raise _ended(run)
-        fresh = await self._at.signals.keep(kept)
+        fresh = await self._host.signals.keep(stored)
         if not fresh:
-            before = await self._at.signals.signal(run.execution_id, address, signal_id)
+            before = await self._host.signals.signal(run.execution_id, address, signal_id)
             if before is None:
                 raise NotThereError(f"signal {signal_id} of {run.execution_id} is gone")
             sent = _sent.decode(before.content)
             if sent.ref is not None and (payload is None or payload.ref != sent.ref):
                 return False  # another value, under the same id: the first stands
         payloads = [] if payload is None else [payload]
-        if not await self.tell(run, address, signal_id, sent, payloads):
+        if not await self.send(run, address, signal_id, sent, payloads):
             raise _ended(run)
         return fresh
 
-    async def tell(
+    async def send(
         self,
         run: RunRecord,
         address: str,
@@ -86,37 +69,37 @@ class SignalSender:
         sent: Sent,
         payloads: Sequence[Payload] = (),
     ) -> bool:
-        """Send a signal that need not be noted; False when the run is known to have ended."""
-        definition = await self._at.archive.definition(run.definition_ref)
+        """Send a signal without storing it; False when the run is known to have ended."""
+        definition = await self._host.archive.definition(run.definition_ref)
         if definition is None:
             raise NotThereError(f"the definition of {run.execution_id} is not known here")
-        token = _addressed(self._at.compile(definition), run, address, signal_id, sent)
-        return await self._at.send(run, token, payloads)
+        token = _addressed(self._host.compile(definition), run, address, signal_id, sent)
+        return await self._host.send(token, payloads)
 
 
 async def signals_of(log: SignalLog, first: Token) -> list[Token]:
-    """Return every signal that was sent to the run that `first` is of, in the order they came."""
+    """Return a token for every signal that the run of `first` was sent, in their order."""
     return [token_of(signal, first) for signal in await all_signals(log, first.execution_id)]
 
 
 def token_of(signal: StoredSignal, first: Token) -> Token:
-    """Return a signal that was noted on its way to the run that `first` is of."""
+    """Return the token that carries a stored signal to the run of `first`."""
     sent = _sent.decode(signal.content)
     return signal_token(first, signal.address, signal.signal_id, sent)
 
 
 def payload_of(signal: StoredSignal) -> Ref | None:
-    """Return where what a signal brings is stored; None when it brings it itself."""
+    """Return where the value of a signal is stored; None when the signal carries it itself."""
     return _sent.decode(signal.content).ref
 
 
 async def all_signals(log: SignalLog, execution_id: str) -> list[StoredSignal]:
-    """Return every signal that was sent to a run, in the order they came."""
+    """Return every signal that a run was sent, in their order."""
     found: list[StoredSignal] = []
     after = 0
-    while page := await log.signals(execution_id, after=after, limit=PAGE):
+    while page := await log.signals(execution_id, after=after, limit=SIGNALS_PAGE):
         after = page[-1].place
-        found += [one.signal for one in page]
+        found += [entry.signal for entry in page]
     return found
 
 
