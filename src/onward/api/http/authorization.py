@@ -16,7 +16,7 @@ from onward.api.http.problems import RequestRefusedError
 from onward.ports.security.accounts import RANK, Principal
 from onward.runtime.backend import Backend
 from onward.runtime.security.audit import current
-from onward.runtime.security.rate_limit import Buckets
+from onward.runtime.security.rate_limit import Rate, RateLimiter
 
 Authorise = Callable[[HTTPConnection], Awaitable[None]]
 
@@ -24,9 +24,9 @@ Authorise = Callable[[HTTPConnection], Awaitable[None]]
 def authoriser(backend: Backend) -> Authorise:
     """Return what every route depends on: it raises unless the operation is permitted."""
     limits = {
-        "login": Buckets(backend.clock, burst=10, per_s=1 / 6),
-        "links": Buckets(backend.clock, burst=60, per_s=1),
-        "public": Buckets(backend.clock, burst=200, per_s=100),
+        "login": RateLimiter(backend.clock, Rate(burst=10, per_s=1 / 6)),
+        "links": RateLimiter(backend.clock, Rate(burst=60, per_s=1)),
+        "public": RateLimiter(backend.clock, Rate(burst=200, per_s=100)),
     }
 
     async def authorise(connection: HTTPConnection) -> None:
@@ -108,8 +108,8 @@ async def _body(connection: HTTPConnection) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _check_rate(buckets: Buckets, connection: HTTPConnection) -> None:
-    wait_s = buckets.take(_crowd(client_of(connection.scope)))
+def _check_rate(limiter: RateLimiter, connection: HTTPConnection) -> None:
+    wait_s = limiter.take(_crowd(client_of(connection.scope)))
     if wait_s:
         raise too_often(wait_s)
 

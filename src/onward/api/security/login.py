@@ -15,7 +15,7 @@ from onward.ports.security.accounts import Principal
 from onward.runtime.backend import Backend
 from onward.runtime.security.accounts import LOGIN_MS, AccountAdministration, Authenticator, csrf_of
 from onward.runtime.security.audit import current
-from onward.runtime.security.rate_limit import Buckets
+from onward.runtime.security.rate_limit import Rate, RateLimiter
 
 ATTEMPTS = 20
 ATTEMPT_EVERY_S = 15
@@ -25,7 +25,7 @@ ATTEMPT_EVERY_S = 15
 def login_routes(backend: Backend, access: Access, doorkeeper: Authenticator) -> APIRouter:
     """Return the routes of whoever asks."""
     routes = APIRouter(tags=["access"], route_class=StrictRoute)
-    attempts = Buckets(backend.clock, burst=ATTEMPTS, per_s=1 / ATTEMPT_EVERY_S)
+    attempts = RateLimiter(backend.clock, Rate(ATTEMPTS, 1 / ATTEMPT_EVERY_S))
     _add_login(routes, backend, access, doorkeeper, attempts)
     _add_me(routes, backend, attempts)
     return routes
@@ -36,7 +36,7 @@ def _add_login(
     backend: Backend,
     access: Access,
     doorkeeper: Authenticator,
-    attempts: Buckets,
+    attempts: RateLimiter,
 ) -> None:
     @routes.post("/login", summary="Log in")
     async def log_in(given: LoginGiven, response: Response) -> MeView:
@@ -76,7 +76,7 @@ def _add_login(
         return response
 
 
-def _add_me(routes: APIRouter, backend: Backend, attempts: Buckets) -> None:
+def _add_me(routes: APIRouter, backend: Backend, attempts: RateLimiter) -> None:
     at = backend.access
     administration = AccountAdministration(at.accounts, at.passwords, backend.clock, backend.chance)
 
@@ -101,7 +101,7 @@ def _add_me(routes: APIRouter, backend: Backend, attempts: Buckets) -> None:
         return Response(status_code=204)
 
 
-def _take(attempts: Buckets, name: str) -> None:
+def _take(attempts: RateLimiter, name: str) -> None:
     wait_s = attempts.take(name)
     if wait_s:
         raise too_often(wait_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from onward.errors import CredentialError, NotThereError
 from onward.ports.nodes.outside import OutsideError
 from onward.ports.storage.triggers import Firing, Trigger, Webhook
 from onward.runtime.backend import Backend
-from onward.runtime.security.rate_limit import Throttle
+from onward.runtime.security.rate_limit import RateLimiter, per_minute
 from onward.runtime.triggers.cloud_events import BATCH, STRUCTURED, Event, read_event
 from onward.runtime.triggers.events import EventTriggers
 from onward.runtime.triggers.firing import Firer
@@ -68,7 +69,7 @@ def hook_routes(backend: Backend) -> APIRouter:
 def _caller(
     backend: Backend, firer: Firer
 ) -> Callable[[Request, str], Coroutine[Any, Any, Response]]:
-    throttle = Throttle()
+    limiter = RateLimiter(backend.clock, per_minute(60))
 
     async def call(
         request: Request,
@@ -86,13 +87,13 @@ def _caller(
                 f"this webhook takes bodies of {settings.max_body_bytes} bytes at most",
             )
         key = _key(backend, trigger, settings, request, body, now_ms)
-        wait_ms = throttle.take(trigger.trigger_id, settings.per_minute, now_ms)
-        if wait_ms:
+        wait_s = limiter.take(trigger.trigger_id, per_minute(settings.per_minute))
+        if wait_s:
             raise RequestRefusedError(
                 429,
                 "TOO_MANY_REQUESTS",
                 f"this webhook takes {settings.per_minute} requests a minute: try again later",
-                headers={"retry-after": str(-(-wait_ms // 1000))},
+                headers={"retry-after": str(max(1, math.ceil(round(wait_s, 3))))},
             )
         given = request_of(
             trigger.trigger_id,

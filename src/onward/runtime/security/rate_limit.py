@@ -1,73 +1,53 @@
-"""How often something may be tried: token buckets, in bounded memory."""
+"""How often something may be tried: a token bucket for each key, in bounded memory."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from typing import NamedTuple
 
+from onward.kernel.lru import Lru
 from onward.ports.clock import Clock
 
-# -- How many requests each webhook may have in a minute, counted in this process alone.
-
-
-MINUTE_MS = 60_000
 MOST_KEYS = 10_000
-"""Webhooks that are remembered; those that were quiet for longest begin anew."""
+"""Keys that are remembered; those that were not used for longest begin anew."""
 
 
-class Throttle:
-    """Lets as many through at once as a minute allows, and then one by one as time passes."""
+class Rate(NamedTuple):
+    """`burst` at once, and `per_s` again in every second."""
 
-    def __init__(self) -> None:
-        self._free_ms: dict[str, int] = {}
-
-    def take(self, name: str, per_minute: int, now_ms: int) -> int:
-        """Return 0 and count it; or count nothing, and return the milliseconds to wait."""
-        step_ms = MINUTE_MS / per_minute
-        free_ms = max(self._free_ms.pop(name, 0), now_ms - MINUTE_MS)
-        wait_ms = free_ms + step_ms - now_ms
-        if wait_ms > 0:
-            self._free_ms[name] = free_ms
-            return max(1, round(wait_ms))
-        self._free_ms[name] = round(free_ms + step_ms)
-        if len(self._free_ms) > MOST_KEYS:
-            del self._free_ms[next(iter(self._free_ms))]
-        return 0
+    burst: float
+    per_s: float
 
 
-MOST = 10_000
+def per_minute(count: int) -> Rate:
+    """Return the rate that allows so many in a minute, all of them at once if need be."""
+    return Rate(count, count / 60)
 
 
-class Buckets:
-    """One bucket for each key: `burst` at once, and `per_s` again in every second.
+class RateLimiter:
+    """Counts tries in this process alone. Each key may have a rate of its own."""
 
-    Of more than `MOST` keys the ones that were not used for longest are forgotten.
-    """
-
-    def __init__(self, clock: Clock, *, burst: float, per_s: float) -> None:
+    def __init__(self, clock: Clock, rate: Rate) -> None:
         self._clock = clock
-        self._burst = burst
-        self._per_s = per_s
-        self._left: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._rate = rate
+        self._buckets: Lru[str, tuple[float, int]] = Lru(MOST_KEYS)
 
-    def take(self, key: str) -> float:
-        """Take one, and return 0; or nothing, and return in how many seconds there is one."""
-        left = self._now(key)
+    def take(self, key: str, rate: Rate | None = None) -> float:
+        """Count a try, and return 0; or count nothing, and return in how many seconds to retry."""
+        rate = rate or self._rate
+        left = self._left(key, rate)
         if left < 1:
-            return (1 - left) / self._per_s
+            return (1 - left) / rate.per_s
         self._put(key, left - 1)
         return 0.0
 
     def give_back(self, key: str) -> None:
-        """Let the last one not count."""
-        self._put(key, min(self._burst, self._now(key) + 1))
+        """Let the last try not count."""
+        self._put(key, min(self._rate.burst, self._left(key, self._rate) + 1))
 
-    def _now(self, key: str) -> float:
-        left, at_ms = self._left.get(key, (self._burst, 0))
+    def _left(self, key: str, rate: Rate) -> float:
+        left, at_ms = self._buckets.get(key) or (rate.burst, 0)
         passed_s = max(0, self._clock.now_ms() - at_ms) / 1000
-        return min(self._burst, left + passed_s * self._per_s)
+        return min(rate.burst, left + passed_s * rate.per_s)
 
     def _put(self, key: str, left: float) -> None:
-        self._left[key] = (left, self._clock.now_ms())
-        self._left.move_to_end(key)
-        while len(self._left) > MOST:
-            self._left.popitem(last=False)
+        self._buckets.put(key, (left, self._clock.now_ms()))
