@@ -6,7 +6,7 @@ from onward.kernel.records import VisitRecord
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
 from onward.ports.storage.signals import StoredSignal
-from onward.runtime.control.retry_history import inherited, inherited_until
+from onward.runtime.control.retry_history import inherited_signals, signals_before
 
 DOCUMENT = {
     "id": "flow",
@@ -47,7 +47,9 @@ def sent(*places):
 
 
 def kept(history, stays, signals):
-    found = inherited(PROGRAM, history, [one for one in history if one.token_id in stays], signals)
+    found = inherited_signals(
+        PROGRAM, history, [one for one in history if one.token_id in stays], signals
+    )
     return [(one.address, one.signal_id) for one in found]
 
 
@@ -91,5 +93,5 @@ def test_a_wait_that_did_not_end_has_what_was_given_so_far():
 def test_of_other_programs_what_came_before_the_named_task_is_kept():
     history = [ended("/do/0", "a", at_ms=2), ended("/do/1", "b", at_ms=4)]
 
-    assert 6 == len(inherited_until(history, frozenset(), sent(*"aaaaaa")))
-    assert 3 == len(inherited_until(history, frozenset({"/do/1"}), sent(*"aaaaaa")))
+    assert 6 == len(signals_before(history, frozenset(), sent(*"aaaaaa")))
+    assert 3 == len(signals_before(history, frozenset({"/do/1"}), sent(*"aaaaaa")))

@@ -11,7 +11,7 @@ from onward.kernel.outcome import Outcome, Suspended
 from onward.kernel.records import VisitRecord
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
-from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_of, repeated
+from onward.runtime.control.retry_history import RetriedRun, RunOutline, count_repeated, kept_visits
 from onward.runtime.token.restore import restorations
 
 AFTER = {
@@ -43,7 +43,9 @@ def visit(node, token=None, status="success", item=None, attempt=1):
 
 
 def kept(*history, outline=GRAPH, **again):
-    return [(one.node_id, one.token_id) for one in kept_of(history, RetriedRun(**again), outline)]
+    return [
+        (one.node_id, one.token_id) for one in kept_visits(history, RetriedRun(**again), outline)
+    ]
 
 
 def test_items_that_succeeded_are_kept_and_what_joins_them_is_not():
@@ -57,7 +59,7 @@ def test_items_that_succeeded_are_kept_and_what_joins_them_is_not():
     ]
 
     assert [("first", "first"), ("ask", "ask0")] == kept(*history)
-    assert 1 == repeated(history, RetriedRun(), GRAPH)
+    assert 1 == count_repeated(history, RetriedRun(), GRAPH)
 
 
 def test_a_split_that_failed_because_of_its_items_does_not_take_the_others_with_it():

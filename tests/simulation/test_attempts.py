@@ -51,8 +51,8 @@ def test_keeping_a_failed_attempt_without_the_one_that_followed_is_noticed(monke
     def halves(history, again, outline):
         return [one for one in honest(history, again, outline) if one.attempt == 1]
 
-    honest = retry_history.kept_of
-    monkeypatch.setattr(attempts, "kept_of", halves)
+    honest = retry_history.kept_visits
+    monkeypatch.setattr(attempts, "kept_visits", halves)
 
     def executes(self, token):
         honest_execute(self, token)

@@ -26,7 +26,7 @@ from onward.languages.graph.dependents import followers, tolerant
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
 from onward.ports.nodes.node import Catalogue
-from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_of
+from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_visits
 from onward.runtime.token.restore import restorations
 from onward.runtime.token.statuses import status_of
 from onward.simulation.checkers import BrokenError, check_result
@@ -103,7 +103,7 @@ class SecondAttempt(PausedWorld):
         self.before = before
         self.outline = outline
         self.executed: list[Token] = []
-        self.kept = kept_of(list(before.history.values()), RetriedRun(), outline)
+        self.kept = kept_visits(list(before.history.values()), RetriedRun(), outline)
         ended = frozenset(one.token_id for one in self.kept if one.status == "success")
         pairs = [(one, one.output) for one in self.kept]
         first = before.start[0]

@@ -32,7 +32,7 @@ from onward.runtime.backend import Backend
 from onward.runtime.explain.explain import WaitReason
 from onward.runtime.explain.signal_waits import Awaited
 from onward.runtime.signals.sender import SignalSender
-from onward.runtime.signals.signed_links import LASTS_MS, LinkGrant, Purpose, write_link
+from onward.runtime.signals.signed_links import LINK_LASTS_MS, LinkGrant, Purpose, write_link
 
 CARRIED = 64 * 1024
 """A payload of at most this many bytes is told with its signal."""
@@ -142,7 +142,7 @@ def _wait_view(backend: Backend, execution_id: str, wait: WaitReason, base: str)
     awaited = wait.awaited
     assert awaited is not None  # noqa: S101  (only such waits are told here)
     due_ms = from_iso(wait.due_at)
-    expires_ms = min(due_ms, backend.clock.now_ms() + LASTS_MS)
+    expires_ms = min(due_ms, backend.clock.now_ms() + LINK_LASTS_MS)
     view = WaitView(
         kind=awaited.kind,
         node_id=wait.node,

@@ -122,7 +122,7 @@ def _key(
         given = request.headers.get("webhook-id") or request.headers.get("idempotency-key")
         return f"webhook-{(given or backend.chance.publish_id())[:256]}"
     try:
-        secrets = TriggerSecrets(backend.triggers, backend.sealer).opened(trigger)
+        secrets = TriggerSecrets(backend.triggers, backend.sealer).open(trigger)
     except CredentialError as problem:  # which tells about this server, so it is for the log
         _LOG.error("trigger %s cannot check signatures: %s", trigger.trigger_id, problem)
         raise RequestRefusedError(

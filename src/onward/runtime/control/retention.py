@@ -1,4 +1,4 @@
-"""Forgetting: runs that ended long ago leave the store, a few at a time."""
+"""Retention: runs that ended long ago are deleted, a few at a time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SHORTEST_PAUSE_S = 1.0
 
 
 class Prunes(Protocol):
-    """What can be asked to forget."""
+    """A store of runs that can delete old ones."""
 
     async def prune(self, before_ms: int) -> int:
-        """Drop runs that ended before a moment, and say how many."""
+        """Delete runs that ended before a moment, and return how many."""
         ...
 
 
 class Retention:
-    """Drops what ended longer ago than history is kept. Any number of them may run."""
+    """Deletes runs that ended longer ago than history is kept. Any number of them may run."""
 
     def __init__(self, store: Prunes, clock: Clock, log: Log, keep_ms: int) -> None:
         self._store = store
@@ -31,8 +31,9 @@ class Retention:
         self._keep_ms = keep_ms
 
     async def run(self) -> None:
-        """Look again and again until cancelled: at least every hour, and often enough that nothing
-        is kept a tenth longer than it should be.
+        """Delete until cancelled.
+
+        At least every hour, and often enough that nothing is kept a tenth longer than it should be.
         """
         pause_s = min(LONGEST_PAUSE_S, max(SHORTEST_PAUSE_S, self._keep_ms / 10_000))
         while True:
@@ -40,7 +41,7 @@ class Retention:
             await asyncio.sleep(pause_s)
 
     async def turn(self) -> int:
-        """Drop what is too old now, and say how many runs that were; 0 while the store is away."""
+        """Delete what is too old now, and return how many runs; 0 while the store is away."""
         try:
             dropped = await self._store.prune(self._clock.now_ms() - self._keep_ms)
         except StorageError as problem:

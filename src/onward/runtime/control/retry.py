@@ -22,10 +22,10 @@ from onward.runtime.control.retry_history import (
     Item,
     RetriedRun,
     RunOutline,
-    inherited,
-    inherited_until,
-    kept_of,
-    repeated,
+    count_repeated,
+    inherited_signals,
+    kept_visits,
+    signals_before,
 )
 from onward.runtime.signals.sender import all_signals
 from onward.runtime.token.start import StartOptions
@@ -61,17 +61,18 @@ class RunRetry:
     """Tries runs again."""
 
     def __init__(self, backend: Backend) -> None:
-        self._at = backend
-        self._publishing = WorkflowService(backend)
+        self._backend = backend
+        self._workflows = WorkflowService(backend)
 
     async def retry(
         self, run: RunRecord, wanted: RetryRequest, execution_id: str
     ) -> StartedAttempt:
         """Start a new attempt at a run that has ended.
 
-        ConflictError when it goes on, or when there is nothing to try again. What it keeps belongs
-        to places in the workflow, not to values: with another input, or another version, what
-        succeeded stands unless its node has changed or follows from one that is executed again.
+        StateConflictError when it is still running, or when there is nothing to try again. What it
+        keeps belongs to places in the workflow, not to values: with another input, or another
+        version, what succeeded stands unless its node has changed or follows from one that is
+        executed again.
         """
         if run.ended_ms is None:
             raise StateConflictError(
@@ -80,19 +81,19 @@ class RunRetry:
         before = await self._definition(run)
         after = before
         if wanted.latest:
-            after = await self._publishing.definition_of(run.workflow_id, None)
-        program = self._at.compile(after)
+            after = await self._workflows.definition_of(run.workflow_id, None)
+        program = self._backend.compile(after)
         nodes = wanted.from_nodes | self._changed(before, after)
         _check_names(program, wanted, run.workflow_id)
-        control = await self._at.steering.controls.control(run.execution_id)
-        history = await self._at.steering.history(run.execution_id)
+        control = await self._backend.steering.controls.control(run.execution_id)
+        history = await self._backend.steering.history(run.execution_id)
         again = RetriedRun(
             nodes=nodes, item=wanted.item, split=wanted.split, ended_at=_failed_node(run)
         )
         outline = outline_of(program)
         many = len(history)
         if not wanted.everything:
-            many = await asyncio.to_thread(repeated, history, again, outline)
+            many = await asyncio.to_thread(count_repeated, history, again, outline)
         if not many and run.status == "completed":
             raise StateConflictError(
                 f"nothing of run {run.execution_id} failed: name the nodes to begin from",
@@ -100,7 +101,7 @@ class RunRetry:
             )
         kept: list[VisitRecord] = []
         if not wanted.everything:
-            kept = await asyncio.to_thread(kept_of, history, again, outline)
+            kept = await asyncio.to_thread(kept_visits, history, again, outline)
         signals = await self._signals(run, program, history, kept, wanted)
         how = StartOptions(
             priority=control.priority,
@@ -110,8 +111,8 @@ class RunRetry:
             signals=tuple(signals),
         )
         given = decode(bytes(wanted.given)) if wanted.given is not None else await self._input(run)
-        await self._hand_on(signals, execution_id)
-        await self._at.start(after, given, execution_id, how)
+        await self._store_signals(signals, execution_id)
+        await self._backend.start(after, given, execution_id, how)
         return StartedAttempt(execution_id=execution_id, kept=len(kept), repeated=many)
 
     async def _signals(
@@ -122,23 +123,25 @@ class RunRetry:
         kept: Sequence[VisitRecord],
         wanted: RetryRequest,
     ) -> list[StoredSignal]:
-        """Return what was sent to a run and still counts; nothing when nothing is to be kept."""
+        """Return the signals to a run that still count; none when nothing is to be kept."""
         if wanted.everything:
             return []
-        signals = await all_signals(self._at.signals, run.execution_id)
+        signals = await all_signals(self._backend.signals, run.execution_id)
         if isinstance(program, GraphProgram):
-            return await asyncio.to_thread(inherited, program, history, kept, signals)
-        return inherited_until(history, wanted.from_nodes, signals)
+            return await asyncio.to_thread(inherited_signals, program, history, kept, signals)
+        return signals_before(history, wanted.from_nodes, signals)
 
-    async def _hand_on(self, signals: Sequence[StoredSignal], execution_id: str) -> None:
-        """Note signals as those of a run that is about to begin, so that a repair finds them."""
-        if signals and await self._at.archive.run(execution_id) is not None:
+    async def _store_signals(self, signals: Sequence[StoredSignal], execution_id: str) -> None:
+        """Store signals as those of a run that is about to begin, so that a repair finds them."""
+        if signals and await self._backend.archive.run(execution_id) is not None:
             raise StateConflictError(f"there is a run called {execution_id} already", "RUN_EXISTS")
         for signal in signals:
-            await self._at.signals.keep(msgspec.structs.replace(signal, execution_id=execution_id))
+            await self._backend.signals.keep(
+                msgspec.structs.replace(signal, execution_id=execution_id)
+            )
 
     async def _definition(self, run: RunRecord) -> Definition:
-        found = await self._at.archive.definition(run.definition_ref)
+        found = await self._backend.archive.definition(run.definition_ref)
         if found is None:
             raise NotThereError(f"the definition of {run.execution_id} is not known here")
         return found
@@ -146,14 +149,14 @@ class RunRetry:
     def _changed(self, before: Definition, after: Definition) -> frozenset[str]:
         if before.ref == after.ref:
             return frozenset()
-        then, now = self._at.compile(before), self._at.compile(after)
+        then, now = self._backend.compile(before), self._backend.compile(after)
         if isinstance(then, GraphProgram) and isinstance(now, GraphProgram):
             return changed(then.document, now.document)
         return frozenset()
 
     async def _input(self, run: RunRecord) -> Any:
-        """Return what a run was given: the one value that its first tokens carry."""
-        start = await self._at.steering.start_of(run.execution_id)
+        """Return the input of a run: the one value that its first tokens carry."""
+        start = await self._backend.steering.start_of(run.execution_id)
         tokens = decode_tokens(start or b"[]")
         if not tokens:
             raise StateConflictError(
@@ -163,7 +166,7 @@ class RunRetry:
         if context.inline:
             return decode(bytes(next(iter(context.inline.values()))))
         ref = next(iter(context.refs.values()))
-        body = await self._at.archive.payload(run.execution_id, ref.hash)
+        body = await self._backend.archive.payload(run.execution_id, ref.hash)
         if body is None:
             raise StateConflictError(
                 f"the input of run {run.execution_id} was not kept: give one", "INPUT_UNKNOWN"
@@ -172,7 +175,7 @@ class RunRetry:
 
 
 def outline_of(program: Program) -> RunOutline:
-    """Return what follows from what in a program, as far as its language tells."""
+    """Return what follows from what in a program, as far as its language says."""
     if isinstance(program, GraphProgram):
         return RunOutline(followers(program.wiring), tolerant(program.wiring))
     return RunOutline()

@@ -1,9 +1,12 @@
-"""What a new attempt at a run keeps of the one before: pure, from its history.
+"""What a new attempt keeps of the run before it, visits and signals: pure, from its history.
 
 A new attempt retraces the run with the same token ids, and finds what it keeps on record. Which
 visits to execute again is given; whatever may depend on one of them is not kept either. A visit
 depends on another when its node comes after the other's and the two are not in different items of
 the same split: items know nothing of each other until they are joined.
+
+A signal that was sent stays sent: nobody is asked again at a wait that is kept, nor at one that the
+run had not come to the end of. Only a wait that ended and is executed again is asked for again.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from onward.ports.storage.signals import StoredSignal
 Item = tuple[tuple[str, int], ...]
 """(split node, index), outermost first."""
 
+_ANY = "*"
+_ENDS = frozenset({"success", "failed"})
+
 
 class RunOutline(msgspec.Struct, frozen=True):
     """What must be known about a workflow to tell what follows from what.
@@ -35,7 +41,7 @@ class RunOutline(msgspec.Struct, frozen=True):
     after: Mapping[str, frozenset[str]] | None = None
     """Node -> every node that may come after it."""
     handled: frozenset[str] = frozenset()
-    """Nodes whose failure is not the end of an item or of the run: the workflow goes on with it."""
+    """Nodes whose failure does not end an item or the run: the workflow continues with it."""
 
 
 class RetriedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,33 +57,33 @@ class RetriedRun(msgspec.Struct, frozen=True, kw_only=True):
     """The node at which the run failed, if it did."""
 
 
-def kept_of(
+def kept_visits(
     history: Sequence[VisitRecord], again: RetriedRun, outline: RunOutline
 ) -> list[VisitRecord]:
     """Return the lines of history that a new attempt keeps, in their order."""
     last = _last_of_each(history)
-    splits = {frame.split_token for one in history for frame in one.lineage}
+    splits = {frame.split_token for visit in history for frame in visit.lineage}
     chosen = _chosen(history, again, outline, last, splits)
     if outline.after is None:
         return list(_before(history, chosen, last))
     marks = _Marks()
-    for one in history:
-        if one.token_id in chosen:
-            marks.add(one, outline.after)
+    for visit in history:
+        if visit.token_id in chosen:
+            marks.add(visit, outline.after)
     return [
-        one
-        for one in history
-        if last[one.token_id] not in chosen
-        and _came_to_something(one, last)
-        and not (one.token_id in splits and one.status == "failed")
-        and not marks.reach(one)
+        visit
+        for visit in history
+        if last[visit.token_id] not in chosen
+        and _has_result(visit, last)
+        and not (visit.token_id in splits and visit.status == "failed")
+        and not marks.reach(visit)
     ]
 
 
-def repeated(history: Sequence[VisitRecord], again: RetriedRun, outline: RunOutline) -> int:
+def count_repeated(history: Sequence[VisitRecord], again: RetriedRun, outline: RunOutline) -> int:
     """Return how many visits of a history are executed again because they were asked for."""
     last = _last_of_each(history)
-    splits = {frame.split_token for one in history for frame in one.lineage}
+    splits = {frame.split_token for visit in history for frame in visit.lineage}
     return len(_chosen(history, again, outline, last, splits))
 
 
@@ -93,10 +99,10 @@ def _chosen(
     A split that failed because of its items is not one of them: it is decided by its items again.
     """
     return {
-        one.token_id
-        for place, one in enumerate(history)
-        if last[one.token_id] == one.token_id
-        and not (one.token_id in splits and one.status == "failed")
+        visit.token_id
+        for place, visit in enumerate(history)
+        if last[visit.token_id] == visit.token_id
+        and not (visit.token_id in splits and visit.status == "failed")
         and _again(history, place, again, outline)
     }
 
@@ -104,9 +110,9 @@ def _chosen(
 def _last_of_each(history: Sequence[VisitRecord]) -> dict[str, str]:
     """Return token -> the token of the last attempt of the same visit, or of the end of its wait.
 
-    All of them come to one thing, so they are kept together or not at all.
+    All of them have one result, so they are kept together or not at all.
     """
-    tokens = {one.token_id for one in history}
+    tokens = {visit.token_id for visit in history}
     found: dict[str, str] = {}
     for token in tokens:
         chain = [token]
@@ -118,41 +124,42 @@ def _last_of_each(history: Sequence[VisitRecord]) -> dict[str, str]:
 
 
 def _next(token: str, tokens: set[str]) -> str | None:
-    return next((one for how in ("retry", "resume") if (one := derive(token, how)) in tokens), None)
+    followers = (derive(token, "retry"), derive(token, "resume"))
+    return next((follower for follower in followers if follower in tokens), None)
 
 
-def _came_to_something(one: VisitRecord, last: Mapping[str, str]) -> bool:
-    """A wait that did not end, or an attempt that was to be followed by another, is not over."""
-    return one.status in {"success", "failed"} or last[one.token_id] != one.token_id
+def _has_result(visit: VisitRecord, last: Mapping[str, str]) -> bool:
+    """Return whether a visit is over: it has ended, or another attempt has followed it."""
+    return visit.status in _ENDS or last[visit.token_id] != visit.token_id
 
 
 def _again(
     history: Sequence[VisitRecord], place: int, again: RetriedRun, outline: RunOutline
 ) -> bool:
-    one = history[place]
-    path = tuple((frame.split_node_id, frame.item_index) for frame in one.lineage)
-    if one.node_id in again.nodes and path[: len(again.item)] == again.item:
+    visit = history[place]
+    path = tuple((frame.split_node_id, frame.item_index) for frame in visit.lineage)
+    if visit.node_id in again.nodes and path[: len(again.item)] == again.item:
         return True
-    if one.status != "failed" or one.node_id in outline.handled:
+    if visit.status != "failed" or visit.node_id in outline.handled:
         return False
     if outline.after is None:
         # Of a tree only the end is known: what failed before it was caught, and is kept.
         later = any(
-            other.node_id == one.node_id and other.status == "failed"
+            other.node_id == visit.node_id and other.status == "failed"
             for other in history[place + 1 :]
         )
-        return one.node_id == again.ended_at and not later
+        return visit.node_id == again.ended_at and not later
     return not (again.split and path) or again.split in [split for split, _ in path]
 
 
 def _before(
     history: Sequence[VisitRecord], chosen: set[str], last: Mapping[str, str]
 ) -> Iterator[VisitRecord]:
-    for one in history:
-        if last[one.token_id] in chosen:
+    for visit in history:
+        if last[visit.token_id] in chosen:
             return
-        if _came_to_something(one, last):
-            yield one
+        if _has_result(visit, last):
+            yield visit
 
 
 class _Marks:
@@ -169,22 +176,22 @@ class _Marks:
         self.splits: set[str] = set()
         """Runs of splits that have to be joined again."""
 
-    def add(self, one: VisitRecord, after: Mapping[str, frozenset[str]]) -> None:
-        nodes = after.get(one.node_id, frozenset())
+    def add(self, visit: VisitRecord, after: Mapping[str, frozenset[str]]) -> None:
+        nodes = after.get(visit.node_id, frozenset())
         at = self
         at.whole |= nodes
-        for frame in one.lineage:
+        for frame in visit.lineage:
             self.splits.add(frame.split_token)
             at.inside_whole.setdefault(frame.split_token, set()).update(nodes)
             at = at.inside.setdefault(frame.split_token, {}).setdefault(frame.item_index, _Marks())
             at.whole |= nodes
         at.here |= nodes
 
-    def reach(self, one: VisitRecord) -> bool:
+    def reach(self, visit: VisitRecord) -> bool:
         """Return whether a visit may depend on what is executed again."""
-        if one.token_id in self.splits:
+        if visit.token_id in self.splits:
             return True
-        return any(one.node_id in nodes for nodes in self._above(one.lineage))
+        return any(visit.node_id in nodes for nodes in self._above(visit.lineage))
 
     def _above(self, lineage: Lineage) -> Iterator[set[str]]:
         at = self
@@ -200,17 +207,10 @@ class _Marks:
         yield at.whole
 
 
-# -- Which signals a new attempt at a run has from the one before: pure, from its history.
-#
-# What was given stays given: nobody is asked again for a wait that is kept, nor for one that the
-# run had not come to the end of. Only a wait that ended and is executed again is asked for again.
+# -- signals ---------------------------------------------------------------------------------------
 
 
-_ANY = "*"
-_ENDS = frozenset({"success", "failed"})
-
-
-def inherited(
+def inherited_signals(
     program: GraphProgram,
     history: Iterable[VisitRecord],
     kept: Iterable[VisitRecord],
@@ -218,13 +218,13 @@ def inherited(
 ) -> list[StoredSignal]:
     """Return the signals that a new attempt at a run of a graph begins with."""
     nodes = {node.id: node for node in program.document.nodes}
-    stays = {one.token_id for one in kept}
+    stays = {visit.token_id for visit in kept}
     standing: Counter[str] = Counter()
     again: Counter[str] = Counter()
-    for one in history:
-        place = _place(nodes.get(one.node_id), one.lineage)
-        if place and one.status in _ENDS:
-            (standing if one.token_id in stays else again)[place] += 1
+    for visit in history:
+        place = _place(nodes.get(visit.node_id), visit.lineage)
+        if place and visit.status in _ENDS:
+            (standing if visit.token_id in stays else again)[place] += 1
     found = []
     for signal in signals:
         name, _ = read_address(signal.address)
@@ -238,14 +238,15 @@ def inherited(
     return found
 
 
-def inherited_until(
+def signals_before(
     history: Iterable[VisitRecord], named: frozenset[str], signals: Iterable[StoredSignal]
 ) -> list[StoredSignal]:
     """Return the signals that a new attempt at any other run begins with.
 
-    Of those only time is known: what came before the first task that is named was for what is kept.
+    Of those only time is known: what was sent before the first task that is named was for what is
+    kept.
     """
-    begun = [one.at_ms - one.duration_ms for one in history if one.node_id in named]
+    begun = [visit.at_ms - visit.duration_ms for visit in history if visit.node_id in named]
     until_ms = min(begun, default=None)
     return [signal for signal in signals if until_ms is None or signal.sent_ms < until_ms]
 

@@ -1,7 +1,8 @@
 """Why is it not moving? From what is known about a run to sentences that name what it waits for.
 
 Pure: facts in, an explanation out. It says what the facts say and no more: where only a broker
-knows, it says that.
+knows, it says that. Read `explain` and `_waits` first; every other function makes the sentences of
+one kind of wait.
 """
 
 from __future__ import annotations
@@ -18,58 +19,17 @@ from onward.kernel.records import RunRecord, VisitRecord
 from onward.kernel.timestamps import to_iso
 from onward.ports.cluster.inspection import Barrier, ScopeState, Snapshot, TimerState
 from onward.ports.cluster.workers import DeliveryFailure
-from onward.runtime.explain import serverless as trees
+from onward.runtime.explain import serverless
 from onward.runtime.explain.holders import (
     Holder,
+    delivery_failures,
     describe_holder,
     holder_of,
-    troubles,
-    without_troubles,
+    without_failures,
 )
-from onward.runtime.explain.signal_waits import Awaited, awaited, told
+from onward.runtime.explain.signal_waits import Awaited, awaited_by, describe_wait
 from onward.runtime.explain.token_locator import GraphLayout, TokenLocator, TokenPlace, item_lineage
 from onward.runtime.queues import RETRIES
-
-# -- How a run ended, in words.
-
-
-_ENDINGS = {
-    "completed": "it has completed",
-    "failed": "it failed",
-    "halted": "it was halted",
-    "cancelled": "it was cancelled",
-}
-
-
-def ending_of(run: RunRecord) -> str:
-    """Return how a run ended as a sentence."""
-    text = f"{_ENDINGS[run.status]} at {to_iso(run.ended_ms or 0)}"
-    if run.completion is None:
-        return text
-    message = decode_completion(run.completion)
-    if message.error is None:
-        return text
-    where = f" at node {message.failed_node}" if message.failed_node else ""
-    return f"{text}{where}: {message.error.message} [{message.error.code}]"
-
-
-# -- How explanations name places and list names.
-
-
-SHOWN = 5
-
-
-def placed(node: str, item: str) -> str:
-    """Return a node, and the item it is in if it is in one."""
-    return f"{node} ({item})" if item else node
-
-
-def listed(names: Sequence[str], shown: int = SHOWN) -> str:
-    """Return names as one text; of many only the first."""
-    if len(names) <= shown:
-        return ", ".join(names)
-    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
-
 
 Kind = Literal[
     "quarantine",
@@ -91,7 +51,8 @@ Kind = Literal[
     "event",
     "run",
 ]
-RECENT = 3
+RECENT_VISITS = 3
+SHOWN_NAMES = 5
 
 
 class QuarantineCause(msgspec.Struct, frozen=True):
@@ -123,18 +84,18 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     due_at: str = ""
     """When a timer is due, or when a lease runs out."""
     worker: str = ""
-    """Who has it, if that is known."""
+    """Its holder, if that is known."""
     done: int | None = None
     total: int | None = None
     missing: tuple[str, ...] = ()
     """Items of a split, or edges of a merge."""
     tokens: tuple[str, ...] = ()
     awaited: Awaited | None = None
-    """What is waited for from outside, for programs."""
+    """What is awaited from outside, for programs."""
 
 
 class LastVisit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node came to, lately."""
+    """A visit that was recorded lately."""
 
     node: str
     item: str
@@ -155,42 +116,17 @@ class RunExplanation(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     waits: tuple[WaitReason, ...]
     recent: tuple[LastVisit, ...]
-    """The last nodes that came to something, newest first."""
+    """The last visits, newest first."""
 
 
-def explain(facts: Facts) -> RunExplanation:
-    """Return what the run waits for."""
-    run = facts.run
-    waits = tuple(_waits(facts))
-    newest = sorted(facts.node_runs, key=lambda one: one.at_ms, reverse=True)[:RECENT]
-    return RunExplanation(
-        execution_id=run.execution_id,
-        workflow_id=run.workflow_id,
-        status=run.status,
-        started_at=to_iso(run.started_ms),
-        ended_at=None if run.ended_ms is None else to_iso(run.ended_ms),
-        summary=_summary(facts, waits),
-        waits=waits,
-        recent=tuple(map(_visit, newest)),
-    )
+# -- the explanation --------------------------------------------------------------------------------
 
-
-def _summary(facts: Facts, waits: tuple[WaitReason, ...]) -> str:
-    run = facts.run
-    if run.ended_ms is not None:
-        return ending_of(run)
-    if facts.snapshot.over:
-        return "it has ended; the master has not yet written how: does one run?"
-    kinds = [wait.kind for wait in waits if wait.kind != "limit"]
-    if "lost" in kinds:
-        return "nothing will move it: its state is lost"
-    if not kinds:
-        return "nothing is known that it waits for: it moved while it was looked at, look again"
-    if set(kinds) <= {"work", "queue", "closing", "unknown"}:
-        return "it moves as soon as workers get to it"
-    return "it waits for " + listed([_NAMES[kind] for kind in dict.fromkeys(kinds)], len(_NAMES))
-
-
+_ENDINGS = {
+    "completed": "it has completed",
+    "failed": "it failed",
+    "halted": "it was halted",
+    "cancelled": "it was cancelled",
+}
 _NAMES: dict[Kind, str] = {
     "quarantine": "a decision about a message in quarantine",
     "parked": "room to start",
@@ -211,11 +147,86 @@ _NAMES: dict[Kind, str] = {
     "run": "another run",
     "event": "an event",
 }
+_KINDS: dict[str, Kind] = {
+    "held": "work",
+    "claimed": "work",
+    "recorded": "work",
+    "followed": "queue",
+    "queued": "queue",
+    "unknown": "unknown",
+}
+_STATES = {
+    "held": "queued or at work; if nothing serves this database, `onward resume` goes on with it",
+    "claimed": "claimed by a worker, no result yet: it is at work, or queued again after trouble",
+    "recorded": "its outcome is fixed, what follows from it is being sent",
+    "followed": "finished; what follows is queued or in a worker's hands",
+    "queued": "queued, no worker has claimed it",
+    "unknown": "alive, but where cannot be told",
+}
+
+
+def explain(facts: Facts) -> RunExplanation:
+    """Return what the run waits for."""
+    run = facts.run
+    waits = tuple(_waits(facts))
+    newest = sorted(facts.node_runs, key=lambda visit: visit.at_ms, reverse=True)[:RECENT_VISITS]
+    return RunExplanation(
+        execution_id=run.execution_id,
+        workflow_id=run.workflow_id,
+        status=run.status,
+        started_at=to_iso(run.started_ms),
+        ended_at=None if run.ended_ms is None else to_iso(run.ended_ms),
+        summary=_summary(facts, waits),
+        waits=waits,
+        recent=tuple(map(_last_visit, newest)),
+    )
+
+
+def _last_visit(visit: VisitRecord) -> LastVisit:
+    return LastVisit(
+        node=visit.node_id,
+        item=describe(visit.lineage),
+        status=visit.status,
+        attempt=visit.attempt,
+        at=to_iso(visit.at_ms),
+        error=_error(visit),
+    )
+
+
+def _summary(facts: Facts, waits: tuple[WaitReason, ...]) -> str:
+    run = facts.run
+    if run.ended_ms is not None:
+        return _ending_of(run)
+    if facts.snapshot.over:
+        return "it has ended; the master has not yet written how: does one run?"
+    kinds = [wait.kind for wait in waits if wait.kind != "limit"]
+    if "lost" in kinds:
+        return "nothing will move it: its state is lost"
+    if not kinds:
+        return "nothing is known that it waits for: it moved while it was looked at, look again"
+    if set(kinds) <= {"work", "queue", "closing", "unknown"}:
+        return "it moves as soon as workers get to it"
+    return "it waits for " + _join([_NAMES[kind] for kind in dict.fromkeys(kinds)], len(_NAMES))
+
+
+def _ending_of(run: RunRecord) -> str:
+    """Return how a run ended as a sentence."""
+    text = f"{_ENDINGS[run.status]} at {to_iso(run.ended_ms or 0)}"
+    if run.completion is None:
+        return text
+    message = decode_completion(run.completion)
+    if message.error is None:
+        return text
+    where = f" at node {message.failed_node}" if message.failed_node else ""
+    return f"{text}{where}: {message.error.message} [{message.error.code}]"
+
+
+# -- the waits, in the order in which they are listed ------------------------------------------------
 
 
 def _waits(facts: Facts) -> Iterator[WaitReason]:
-    for aside in facts.quarantined:
-        text = f"a message is in quarantine since {aside.at}: {aside.reason}"
+    for cause in facts.quarantined:
+        text = f"a message is in quarantine since {cause.at}: {cause.reason}"
         yield WaitReason(kind="quarantine", text=text)
     if facts.run.ended_ms is not None or facts.snapshot.over:
         return
@@ -224,20 +235,20 @@ def _waits(facts: Facts) -> Iterator[WaitReason]:
         many = len(snapshot.queued or snapshot.parked)
         text = f"the run is paused, and {many} of its tokens wait until it is resumed"
         yield WaitReason(kind="paused", text=text)
-    where = TokenLocator(run, snapshot, facts.layout)
+    locator = TokenLocator(run, snapshot, facts.layout)
     for barrier in snapshot.barriers:
         if len(barrier.slots) < barrier.total:
             yield from _opened(run, barrier, facts.layout)
     for scope in snapshot.scopes:
-        yield from _merges(scope, describe(where.lineages.get(scope.name, ())), facts.layout)
-    for alarm in snapshot.alarms:
-        yield _timer(alarm, facts)
-    coming = troubles(snapshot)
-    yield from _troubles(coming)
-    yield from _tokens(without_troubles(where.tokens(), coming), facts)
+        yield from _merges(scope, describe(locator.lineages.get(scope.name, ())), facts.layout)
+    for timer in snapshot.alarms:
+        yield _timer(timer, facts)
+    failures = delivery_failures(snapshot)
+    yield from _failures(failures)
+    yield from _tokens(without_failures(locator.tokens(), failures), facts)
     for scope in snapshot.scopes:
         if scope.closed:
-            item = describe(where.lineages.get(scope.name, ()))
+            item = describe(locator.lineages.get(scope.name, ()))
             text = f"{item or 'the run'} is done, and that is being written"
             yield WaitReason(kind="closing", text=text, item=item)
     if snapshot.unreadable:
@@ -250,7 +261,7 @@ def _waits(facts: Facts) -> Iterator[WaitReason]:
 
 
 def _nothing(facts: Facts) -> Iterator[WaitReason]:
-    """Say what it means that nobody holds anything of a run that has not ended."""
+    """Yield why nothing is held of a run that has not ended."""
     snapshot = facts.snapshot
     held = snapshot.scopes or snapshot.alarms or snapshot.barriers or snapshot.queued
     if held or snapshot.unreadable or snapshot.notes:
@@ -273,7 +284,7 @@ def _nothing(facts: Facts) -> Iterator[WaitReason]:
 def _opened(run: str, barrier: Barrier, layout: GraphLayout) -> Iterator[WaitReason]:
     if layout.tree is None:
         yield _split(run, barrier, layout)
-    elif (fork := trees.fork_of(barrier, layout.tree)) is not None:
+    elif (fork := serverless.fork_of(barrier, layout.tree)) is not None:
         yield WaitReason(kind="fork", **fork)
 
 
@@ -286,9 +297,9 @@ def _split(run: str, barrier: Barrier, layout: GraphLayout) -> WaitReason:
         if index not in barrier.slots
     )
     gather = " and ".join(layout.aggregators.get(node, ()))
-    text = f"split {placed(node, item)} has {done} of {total} items"
+    text = f"split {_place(node, item)} has {done} of {total} items"
     text += f" at {gather}" if gather else ""
-    text += f", missing {listed(missing)}" if missing else ""
+    text += f", missing {_join(missing)}" if missing else ""
     if barrier.failed:
         text += f"; {barrier.failed} failed"
     if barrier.sent < total:
@@ -306,7 +317,7 @@ def _merges(scope: ScopeState, item: str, layout: GraphLayout) -> Iterator[WaitR
         arrived = [arrival.edge for arrival in scope.arrivals if arrival.node == node]
         shape = layout.merges.get(node)
         if shape is None:
-            text = f"merge {placed(node, item)} has {len(arrived)} branches and waits for more"
+            text = f"merge {_place(node, item)} has {len(arrived)} branches and waits for more"
             yield WaitReason(kind="merge", text=text, node=node, item=item, done=len(arrived))
             continue
         dead = [edge for edge in shape.into if edge in scope.dead and edge not in arrived]
@@ -315,9 +326,9 @@ def _merges(scope: ScopeState, item: str, layout: GraphLayout) -> Iterator[WaitR
             f"{edge} from {layout.ways[edge].src}" if edge in layout.ways else edge
             for edge in missing
         ]
-        text = f"merge {placed(node, item)} has {len(arrived)} of {shape.needed} branches"
-        text += f", missing {listed(named)}"
-        text += f"; not taken: {listed(dead)}" if dead else ""
+        text = f"merge {_place(node, item)} has {len(arrived)} of {shape.needed} branches"
+        text += f", missing {_join(named)}"
+        text += f"; not taken: {_join(dead)}" if dead else ""
         yield WaitReason(
             kind="merge",
             text=text,
@@ -329,17 +340,17 @@ def _merges(scope: ScopeState, item: str, layout: GraphLayout) -> Iterator[WaitR
         )
 
 
-def _timer(alarm: TimerState, facts: Facts) -> WaitReason:
-    token, at = alarm.token, to_iso(alarm.due_ms)
+def _timer(timer: TimerState, facts: Facts) -> WaitReason:
+    token, at = timer.token, to_iso(timer.due_ms)
     item, tree = describe(token.lineage_stack), facts.layout.tree
-    place = placed(token.current_node, "" if tree else item)
-    wanted = awaited(token) if token.signal == "awaited" else None
+    place = _place(token.current_node, "" if tree else item)
+    wanted = awaited_by(token) if token.signal == "awaited" else None
     if wanted is not None and wanted.kind == "event" and tree is not None:
-        text = trees.listen_of(token.current_node, tree)
+        text = serverless.listen_of(token.current_node, tree)
     elif wanted is not None:
-        text = told(place, wanted, alarm.due_ms, token.execution_id)
+        text = describe_wait(place, wanted, timer.due_ms, token.execution_id)
     elif tree is not None:
-        text = trees.timer_of(token, at, facts.node_runs)
+        text = serverless.timer_of(token, at, facts.node_runs)
     elif token.signal == "timeout":
         text = f"{place} gives up at {at} if it still waits then"
     elif token.signal == "resume":
@@ -348,9 +359,9 @@ def _timer(alarm: TimerState, facts: Facts) -> WaitReason:
         text = f"{place} is tried again at {at}, attempt {token.attempt}"
         failure = next((run for run in facts.node_runs if run.token_id == token.parent), None)
         text += f", after {_error(failure)}" if failure is not None and failure.error else ""
-    if alarm.leased:
+    if timer.leased:
         text += " (due: a scheduler is sending it)"
-    elif alarm.due_ms < facts.now_ms:
+    elif timer.due_ms < facts.now_ms:
         text += " (overdue: does a scheduler run?)"
     return WaitReason(
         kind=wanted.kind if wanted else "limit" if token.signal == "timeout" else "timer",
@@ -363,15 +374,15 @@ def _timer(alarm: TimerState, facts: Facts) -> WaitReason:
     )
 
 
-def _troubles(coming: Mapping[str, DeliveryFailure]) -> Iterator[WaitReason]:
-    for token_id, one in coming.items():
-        at = to_iso(one.due_ms)
+def _failures(failures: Mapping[str, DeliveryFailure]) -> Iterator[WaitReason]:
+    for token_id, failure in failures.items():
+        node, item, at = failure.node, failure.item, to_iso(failure.due_ms)
         text = (
-            f"node {placed(one.node, one.item)}: its message is tried again at {at}, after failure"
-            f" {one.failures} of {len(RETRIES)} outside the node: {one.reason}"
+            f"node {_place(node, item)}: its message is tried again at {at}, after failure"
+            f" {failure.failures} of {len(RETRIES)} outside the node: {failure.reason}"
         )
         yield WaitReason(
-            kind="trouble", text=text, node=one.node, item=one.item, due_at=at, tokens=(token_id,)
+            kind="trouble", text=text, node=node, item=item, due_at=at, tokens=(token_id,)
         )
 
 
@@ -383,60 +394,46 @@ def _tokens(places: Iterable[TokenPlace], facts: Facts) -> Iterator[WaitReason]:
         run = ended.get(place.token_id) if place.token_id else None
         node = place.node or (run.node_id if run is not None else "")
         state = "followed" if run is not None and place.state == "claimed" else place.state
-        grip = holder_of(place, facts.snapshot) if state == "claimed" else None
-        together.setdefault((state, node, grip), []).append(place)
-    for (stands, node, grip), group in together.items():
-        items = tuple(dict.fromkeys(describe(one.lineage) for one in group if one.lineage))
-        ids = tuple(one.token_id for one in group if one.token_id)
-        many = sum(one.many for one in group)
+        holder = holder_of(place, facts.snapshot) if state == "claimed" else None
+        together.setdefault((state, node, holder), []).append(place)
+    for (stands, node, holder), group in together.items():
+        items = tuple(dict.fromkeys(describe(place.lineage) for place in group if place.lineage))
+        ids = tuple(place.token_id for place in group if place.token_id)
+        many = sum(place.many for place in group)
         what = f"{many} token{'s' * (many > 1)}" if not node else f"node {node}"
         if not node and ids:
-            what += f" ({listed(ids)})"
-        what += f" at {listed(items)}" if items else ""
-        held = describe_holder(grip, ids, facts.snapshot, facts.now_ms) if grip else None
+            what += f" ({_join(ids)})"
+        what += f" at {_join(items)}" if items else ""
+        held = describe_holder(holder, ids, facts.snapshot, facts.now_ms) if holder else None
         yield WaitReason(
             kind=_KINDS[stands],
             text=f"{what}: {held.text if held else _STATES[stands]}",
             node=node,
             item=items[0] if len(items) == 1 else "",
             due_at=to_iso(held.until_ms) if held and held.until_ms is not None else "",
-            worker=grip.worker if grip else "",
+            worker=holder.worker if holder else "",
             missing=items if len(items) > 1 else (),
             tokens=ids,
         )
 
 
-_KINDS: dict[str, Kind] = {
-    "held": "work",
-    "claimed": "work",
-    "recorded": "work",
-    "followed": "queue",
-    "queued": "queue",
-    "unknown": "unknown",
-}
-_STATES = {
-    "held": "queued or at work; if nothing serves this database, `onward resume` goes on with it",
-    "claimed": "claimed by a worker, no result yet: it is at work, or queued again after trouble",
-    "recorded": "its outcome is fixed, what follows from it is being sent",
-    "followed": "finished; what follows is queued or in a worker's hands",
-    "queued": "queued, no worker has claimed it",
-    "unknown": "alive, but where cannot be told",
-}
+# -- words -----------------------------------------------------------------------------------------
 
 
-def _visit(one: VisitRecord) -> LastVisit:
-    return LastVisit(
-        node=one.node_id,
-        item=describe(one.lineage),
-        status=one.status,
-        attempt=one.attempt,
-        at=to_iso(one.at_ms),
-        error=_error(one),
-    )
+def _place(node: str, item: str) -> str:
+    """Return a node, and the item it is in if it is in one."""
+    return f"{node} ({item})" if item else node
 
 
-def _error(one: VisitRecord) -> str:
-    if one.error is None:
+def _join(names: Sequence[str], shown: int = SHOWN_NAMES) -> str:
+    """Return names as one text; of many only the first."""
+    if len(names) <= shown:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def _error(visit: VisitRecord) -> str:
+    if visit.error is None:
         return ""
-    error = msgspec.json.decode(one.error, type=NodeError)
+    error = msgspec.json.decode(visit.error, type=NodeError)
     return f"{error.message} [{error.code}]"

@@ -1,11 +1,11 @@
-"""What is known about a token that some worker has: who holds it since when, and on what terms.
+"""The holders of tokens: which worker has one, since when, and by message or by lease.
 
 Pure: notes in, a sentence out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from onward.kernel.lineage import describe
@@ -26,7 +26,7 @@ class Holder(NamedTuple):
 
 
 class HolderText(NamedTuple):
-    """Some tokens that are held the same way, in words."""
+    """A sentence about some tokens that are held the same way."""
 
     text: str
     until_ms: int | None
@@ -34,7 +34,7 @@ class HolderText(NamedTuple):
 
 
 def holder_of(place: TokenPlace, snapshot: Snapshot) -> Holder | None:
-    """Return how a token is held; None when nothing is known about that."""
+    """Return how a token is held; None when that is not known."""
     note = snapshot.notes.get(place.token_id)
     leased = place.token_id in snapshot.leases
     if isinstance(note, HeldToken):
@@ -43,17 +43,19 @@ def holder_of(place: TokenPlace, snapshot: Snapshot) -> Holder | None:
 
 
 def describe_holder(
-    grip: Holder, tokens: Iterable[str], snapshot: Snapshot, now_ms: int
+    holder: Holder, token_ids: Sequence[str], snapshot: Snapshot, now_ms: int
 ) -> HolderText:
-    """Say who holds some tokens, since when, and what happens if that worker is silent."""
-    ids = list(tokens)
-    since = [note.since_ms for one in ids if isinstance(note := snapshot.notes.get(one), HeldToken)]
-    where = f" on worker {grip.worker} since {to_iso(min(since))}" if grip.worker and since else ""
-    silence = _silence(grip.worker, snapshot.workers, now_ms) if grip.worker else ""
-    if not grip.leased:
+    """Return who holds some tokens, since when, and what happens if that worker is silent."""
+    notes = [snapshot.notes.get(token_id) for token_id in token_ids]
+    since = [note.since_ms for note in notes if isinstance(note, HeldToken)]
+    worker = holder.worker
+    where = f" on worker {worker} since {to_iso(min(since))}" if worker and since else ""
+    silence = _silence(worker, snapshot.workers, now_ms) if worker else ""
+    if not holder.leased:
         text = f"its message is unacked{where}{silence}"
         return HolderText(text + ("; the broker then gives it to another" if silence else ""), None)
-    first = min((snapshot.leases[one] for one in ids), key=lambda one: one.until_ms)
+    leases = [snapshot.leases[token_id] for token_id in token_ids]
+    first = min(leases, key=lambda lease: lease.until_ms)
     return HolderText(f"running{where}{silence}, {_lease(first, now_ms)}", first.until_ms)
 
 
@@ -73,24 +75,28 @@ def _silence(worker: str, workers: Mapping[str, int], now_ms: int) -> str:
     return ""
 
 
-def troubles(snapshot: Snapshot) -> dict[str, DeliveryFailure]:
-    """Return the tokens whose messages come again after trouble."""
-    return {token: one for token, one in snapshot.notes.items() if isinstance(one, DeliveryFailure)}
+def delivery_failures(snapshot: Snapshot) -> dict[str, DeliveryFailure]:
+    """Return the tokens whose messages are delivered again after a failure."""
+    notes = snapshot.notes.items()
+    return {token_id: note for token_id, note in notes if isinstance(note, DeliveryFailure)}
 
 
-def without_troubles(
-    places: Iterable[TokenPlace], coming: Mapping[str, DeliveryFailure]
+def without_failures(
+    places: Sequence[TokenPlace], failures: Mapping[str, DeliveryFailure]
 ) -> Iterator[TokenPlace]:
-    """Leave out the tokens whose messages come again: more is known about those.
+    """Leave out the tokens whose messages are delivered again: more is known about those.
 
-    One that nobody has claimed yet is not known by its id, only by where it is.
+    One that no worker has claimed yet is not known by its id, only by its place.
     """
-    found = list(places)
-    claimed = {one.token_id for one in found}
-    unclaimed = [(one.node, one.item) for token, one in coming.items() if token not in claimed]
-    for place in found:
+    claimed = {place.token_id for place in places}
+    unclaimed = [
+        (failure.node, failure.item)
+        for token_id, failure in failures.items()
+        if token_id not in claimed
+    ]
+    for place in places:
         where = (place.node, describe(place.lineage))
-        if place.token_id in coming:
+        if place.token_id in failures:
             continue
         if place.state == "queued" and where in unclaimed:
             unclaimed.remove(where)

@@ -64,16 +64,17 @@ def timer_of(token: Token, at: str, history: Sequence[VisitRecord]) -> str:
         return f"{token.current_node} waits until {at}"
     number = (state.get("frames") or [{}])[-1].get("attempt", 1)
     text = f"{token.current_node} is tried again at {at}, retry {number}"
-    failed = [one for one in history if one.token_id == token.parent and one.error is not None]
-    if failed:
-        error = msgspec.json.decode(failed[0].error or b"", type=NodeError)
-        text += f", after {failed[0].node_id} failed: {error.message} [{error.code}]"
+    parents = (visit for visit in history if visit.token_id == token.parent)
+    failed = next((visit for visit in parents if visit.error is not None), None)
+    if failed is not None:
+        error = msgspec.json.decode(failed.error or b"", type=NodeError)
+        text += f", after {failed.node_id} failed: {error.message} [{error.code}]"
     return text
 
 
 def listen_of(at: str, tree: DocumentShape) -> str:
     """Return what a listen waits for."""
-    types = [one for one in tree.heard.get(at, ()) if one]
+    types = [kind for kind in tree.heard.get(at, ()) if kind]
     what = f"events of type {' or '.join(types)}" if types else "events"
     return f"{at} listens for {what}, and none that it wants has come yet"
 

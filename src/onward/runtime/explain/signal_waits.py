@@ -1,4 +1,4 @@
-"""What a token that waits for a signal waits for, in words and for programs."""
+"""Waits for signals: what a token waits for, as a value and as a sentence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
 
 
-def awaited(token: Token) -> Awaited:
+def awaited_by(token: Token) -> Awaited:
     """Return what a token waits for."""
     name, key = read_address(token.awaits)
     if name.startswith("run:"):
@@ -38,12 +38,12 @@ def awaited(token: Token) -> Awaited:
         return Awaited(kind="signal", name=name, key=key)
     memo = _memo(token)
     decided = tuple(memo.get("decisions", ()))
-    done = {one.get("by") for one in decided}
+    done = {decision.get("by") for decision in decided}
     return Awaited(
         kind="approval",
         name=name.removeprefix("approval:"),
         key=key,
-        people=tuple(one for one in memo.get("approvers", ()) if one not in done),
+        people=tuple(person for person in memo.get("approvers", ()) if person not in done),
         required=memo.get("required"),
         decided=decided,
         message=memo.get("message", ""),
@@ -56,7 +56,7 @@ def _memo(token: Token) -> dict[str, Any]:
     return memo if isinstance(memo, dict) else {}
 
 
-def told(place: str, wait: Awaited, due_ms: int, execution_id: str) -> str:
+def describe_wait(place: str, wait: Awaited, due_ms: int, execution_id: str) -> str:
     """Return the wait as a sentence."""
     until = "without limit" if due_ms >= LATEST_MS else f"until {to_iso(due_ms)}"
     match wait.kind:
@@ -65,7 +65,7 @@ def told(place: str, wait: Awaited, due_ms: int, execution_id: str) -> str:
         case "event":
             return f"{place} listens, and no event that it wants has come yet"
         case "approval":
-            approved = sum(one.get("decision") == "approve" for one in wait.decided)
+            approved = sum(each.get("decision") == "approve" for each in wait.decided)
             return (
                 f"{place} waits {until} for people to decide: {approved} of {wait.required}"
                 f" have approved, missing {', '.join(wait.people) or 'nobody'};"

@@ -1,8 +1,8 @@
 """Where the tokens of a run are, as far as the coordinator can tell.
 
-It keeps ids, not nodes. But every id follows from what it names, so the graph and the ids of the
+It stores ids, not nodes. But every id is derived from what it names, so the graph and the ids of the
 steps that were followed give the nodes back: a child's id is the hash of its parent, its edge and
-the outcome. Pure: the same facts give the same whereabouts.
+the outcome. Pure: the same facts give the same places.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onward.ports.cluster.inspection import Barrier, ScopeState, Snapshot
 from onward.runtime.explain.serverless import DocumentShape
 
 _NO_VISITS = ("page", "timeout")
-"""Outcomes whose tokens are signals of their own: they are nobody's step."""
+"""Outcomes whose tokens are signals of their own: they are no step of the workflow."""
 
 
 class MergeShape(NamedTuple):
@@ -32,7 +32,7 @@ class MergeShape(NamedTuple):
 
 
 class GraphLayout(msgspec.Struct, frozen=True):
-    """What must be known about a workflow to tell where its tokens are."""
+    """What must be known about a workflow to locate its tokens."""
 
     ways: Mapping[str, Edge] = {}
     entries: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ class TokenLocator:
         """Return every live token that nothing else accounts for (a barrier, a merge, a timer)."""
         if self._snapshot.queued is not None:
             return [
-                TokenPlace("held", one.lineage_stack, one.current_node, one.token_id)
-                for one in self._snapshot.queued
+                TokenPlace("held", token.lineage_stack, token.current_node, token.token_id)
+                for token in self._snapshot.queued
             ]
         found = [place for scope in self._snapshot.scopes for place in self._of(scope)]
         return found + list(self._unclaimed_items())
@@ -82,15 +82,14 @@ class TokenLocator:
         barriers = [
             barrier for barrier in self._snapshot.barriers if barrier.origin.scope == scope.name
         ]
-        alarms = [
-            alarm.token
-            for alarm in self._snapshot.alarms
-            if alarm.token.signal != "timeout" and alarm.token.scope == scope.name
+        timers = [
+            timer.token
+            for timer in self._snapshot.alarms
+            if timer.token.signal != "timeout" and timer.token.scope == scope.name
         ]
         waiting = [arrival for arrival in scope.arrivals if arrival.node not in scope.merged]
-        accounted = {arrival.unit for arrival in scope.arrivals} | {
-            alarm.parent for alarm in alarms
-        }
+        accounted = {arrival.unit for arrival in scope.arrivals}
+        accounted |= {token.parent for token in timers}
         accounted |= {barrier.split for barrier in barriers} | self._signals(scope, barriers)
         settled = {step for step, (_, children) in scope.fates.items() if children} | scope.left
         known = self._children(scope)
@@ -104,10 +103,10 @@ class TokenLocator:
             )
             for token in sorted(scope.claimed - settled - accounted)
         ]
-        room = scope.live - len(alarms) - len(barriers) - len(waiting)
-        room -= sum(one.many for one in queued)
+        room = scope.live - len(timers) - len(barriers) - len(waiting)
+        room -= sum(place.many for place in queued)
         # Signals that were handled long ago look like claimed tokens, but are not alive.
-        claimed = sorted(claimed, key=lambda one: not one.node)[: max(0, room)]
+        claimed = sorted(claimed, key=lambda place: not place.node)[: max(0, room)]
         missing = room - len(claimed)
         unknown = [TokenPlace("unknown", lineage, many=missing)] if missing > 0 else []
         return [*claimed, *queued, *unknown]
@@ -148,7 +147,7 @@ class TokenLocator:
     def _siblings(
         self, scope: ScopeState, known: dict[str, tuple[str, str]], lineage: Lineage
     ) -> list[TokenPlace]:
-        """Return the children of followed steps that nobody has claimed."""
+        """Return the children of followed steps that no worker has claimed."""
         claimed: dict[str, list[str]] = {}
         for parent, node in known.values():
             claimed.setdefault(parent, []).append(node)
@@ -181,7 +180,7 @@ class TokenLocator:
     def _sources(
         self, step: str, tag: str, known: dict[str, tuple[str, str]], scope: str
     ) -> tuple[str, ...]:
-        """Return the nodes from which a step goes on."""
+        """Return the nodes from which a step continues."""
         node = _node(step, known)
         if tag == "item":
             lineage = self.lineages.get(scope, ())
@@ -196,7 +195,7 @@ class TokenLocator:
         return (node,)
 
     def _merged(self, scope: ScopeState, lineage: Lineage) -> list[TokenPlace]:
-        """Return what follows merges that have opened, where nobody has claimed it."""
+        """Return what follows merges that have opened and is not claimed."""
         places = []
         for node in sorted(scope.merged):
             unit = derive(self._stem, scope.name, node, "merge")
@@ -206,7 +205,7 @@ class TokenLocator:
         return places
 
     def _unclaimed_items(self) -> Iterable[TokenPlace]:
-        """Yield the items that were sent and that nobody has claimed."""
+        """Yield the items that were sent and are not claimed."""
         if self._snapshot.unread:
             return  # which of them are claimed is not known
         seen = {scope.name for scope in self._snapshot.scopes}
@@ -238,7 +237,7 @@ def _lineages(execution_id: str, snapshot: Snapshot) -> dict[str, Lineage]:
 
 
 def _node(token: str, known: Mapping[str, tuple[str, str]]) -> str:
-    """Return the node of a token, or "" when it cannot be told."""
+    """Return the node of a token, or "" when it is not known."""
     while token in known:
         token, node = known[token]
         if node:
@@ -247,7 +246,8 @@ def _node(token: str, known: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _stem(execution_id: str, snapshot: Snapshot) -> str:
-    """Return what the ids of a run's tokens follow from, as far as one of them tells."""
-    kept = (*(alarm.token for alarm in snapshot.alarms), *snapshot.parked, *(snapshot.queued or ()))
+    """Return what the ids of a run's tokens are derived from, if one of them says."""
+    timers = (timer.token for timer in snapshot.alarms)
     origins = (barrier.origin for barrier in snapshot.barriers)
-    return next((one.stem for one in (*kept, *origins)), execution_id)
+    tokens = (*timers, *snapshot.parked, *(snapshot.queued or ()), *origins)
+    return next((token.stem for token in tokens), execution_id)

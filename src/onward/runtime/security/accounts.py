@@ -1,4 +1,4 @@
-"""Users, tokens and logins: making them, recognising them, and letting them go."""
+"""Users, tokens and logins: creating, recognising and removing them."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class AccessPorts:
 
 
 def hash_of(secret: str) -> str:
-    """Return how a random secret is kept: only its hash."""
+    """Return the form in which a random secret is stored: only its hash."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def csrf_of(secret: str) -> str:
-    """Return what a page must send with changes, which only a page of ours can know."""
+    """Return what a page must send with changes, which only our own pages know."""
     return hash_of(f"onward csrf\0{secret}")
 
 
 class Authenticator:
-    """Recognises who asks."""
+    """Recognises the caller of a request."""
 
     def __init__(self, accounts: Accounts, passwords: Passwords, clock: Clock) -> None:
         self._accounts = accounts
@@ -64,7 +64,7 @@ class Authenticator:
         self._clock = clock
 
     async def by_token(self, secret: str) -> Principal | None:
-        """Return who has this token; None when it is none, is over or was revoked."""
+        """Return the owner of a token; None when it is unknown, expired or revoked."""
         if not secret.startswith(PREFIX):
             return None
         token = await self._accounts.token_of(hash_of(secret))
@@ -76,7 +76,7 @@ class Authenticator:
         return Principal(kind="token", name=token.name, role=token.role, workflows=token.workflows)
 
     async def by_login(self, secret: str) -> Principal | None:
-        """Return whose browser has this secret; None when the login is over."""
+        """Return the user of a login by its secret; None when it has expired."""
         found = await self._accounts.login_of(hash_of(secret))
         if found is None:
             return None
@@ -107,7 +107,7 @@ class Authenticator:
 
 
 class AccountAdministration:
-    """Makes and changes users and tokens."""
+    """Creates and changes users and tokens."""
 
     def __init__(
         self, accounts: Accounts, passwords: Passwords, clock: Clock, chance: Chance
@@ -118,7 +118,7 @@ class AccountAdministration:
         self._chance = chance
 
     async def add_user(self, name: str, role: Role, password: str) -> User:
-        """Make a user; ConflictError when there is one of that name."""
+        """Create a user; StateConflictError when there is one of that name."""
         check_password(password, name)
         now_ms = self._clock.now_ms()
         user = User(
@@ -149,7 +149,7 @@ class AccountAdministration:
         enabled: bool | None = None,
         password: str | None = None,
     ) -> User:
-        """Change what is given. A new password, or none of the right to enter, ends all logins."""
+        """Change what is given. A new password, or disabling the user, ends all logins."""
         before = await self.user(name)
         changes: dict[str, Any] = {"changed_ms": self._clock.now_ms()}
         if role is not None:
@@ -177,7 +177,7 @@ class AccountAdministration:
         return True
 
     async def remove_user(self, name: str) -> None:
-        """Forget a user."""
+        """Remove a user."""
         user = await self.user(name)
         if _governs(user):
             await self._check_not_last(name)
@@ -200,7 +200,7 @@ class AccountAdministration:
         workflows: tuple[str, ...] | None = None,
         lasts_ms: int | None = None,
     ) -> tuple[ApiToken, str]:
-        """Make a token, and return it with its secret, which nobody can learn later."""
+        """Create a token, and return it with its secret, which cannot be read again."""
         secret, now_ms = PREFIX + secrets.token_urlsafe(32), self._clock.now_ms()
         token = ApiToken(
             token_id=self._chance.execution_id(now_ms).replace("run_", "tok_", 1),
@@ -224,7 +224,7 @@ class AccountAdministration:
         return token
 
     async def revoke_token(self, token_id: str) -> ApiToken:
-        """Let a token count no more; one that was revoked stays so."""
+        """Revoke a token; one that was revoked stays so."""
         before = await self.token(token_id)
         if await self._accounts.revoke_token(token_id, self._clock.now_ms()):
             note(f"token {token_id}", _granted(before), None)
@@ -232,12 +232,12 @@ class AccountAdministration:
 
 
 def counts(token: ApiToken, now_ms: int) -> bool:
-    """Return whether a token still opens anything."""
+    """Return whether a token is valid."""
     return token.revoked_ms is None and (token.expires_ms is None or token.expires_ms > now_ms)
 
 
 def check_password(password: str, name: str) -> None:
-    """Raise InputError for a password that is guessed at once."""
+    """Raise InputError for a password that is easily guessed."""
     if len(password) < SHORTEST_PASSWORD:
         raise InputError(f"the password is too short: give at least {SHORTEST_PASSWORD} characters")
     if password.casefold() == name.casefold() or len(set(password)) < 4:

@@ -1,7 +1,7 @@
-"""Writing down who changed what.
+"""The audit of changes: who changed what.
 
-Whoever serves a request opens a `Record`; whatever changes something below tells it with `note`,
-and need not know who asked. The record is written after the change and before the answer.
+The server opens an `AuditRecord` for a request; code below that changes something adds to it with
+`note`, and need not know who asked. The record is written after the change and before the answer.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ class AuditedChange:
 
 @dataclass(slots=True)
 class AuditRecord:
-    """What a request did, as far as it is known."""
+    """What a request changed, as far as it is known."""
 
     action: str = ""
-    """The operation, if it is one that is written down."""
+    """The operation, if it is one that is audited."""
     target: str = ""
     """What was asked for, when nothing more is noted."""
     changes: list[AuditedChange] = field(default_factory=list)
     actor: str = ""
     """Who did it, when that was not known from the start."""
     always: bool = False
-    """Whether it is written down also when it was refused."""
+    """Whether it is written also when the request was refused."""
 
 
 _record: ContextVar[AuditRecord | None] = ContextVar("audit record", default=None)
 
 
 def open_record() -> AuditRecord:
-    """Return a fresh record, which takes what is noted from here on."""
+    """Return a fresh record, to which every later `note` of this request is added."""
     record = AuditRecord()
     _record.set(record)
     return record
@@ -63,14 +63,14 @@ def current() -> AuditRecord | None:
 
 
 def note(target: str, before: Any = None, after: Any = None) -> None:
-    """Tell the record of this request, if there is one, what was changed. Give no secrets."""
+    """Add a change to the record of this request, if there is one. Give no secrets."""
     record = _record.get()
     if record is not None:
         record.changes.append(AuditedChange(target, digest(before), digest(after)))
 
 
 def digest(value: Any) -> str:
-    """Return a short name for what a value is; "" for None."""
+    """Return a short hash of a value; "" for None."""
     return "" if value is None else fingerprint(_encode(value))[:32]
 
 
@@ -78,18 +78,18 @@ class Auditor:
     """Writes records, and drops those that are older than they are kept."""
 
     def __init__(
-        self, log: AuditLog, clock: Clock, outcry: Callable[[str], None], keep_ms: int
+        self, log: AuditLog, clock: Clock, report_failure: Callable[[str], None], keep_ms: int
     ) -> None:
         self._log = log
         self._clock = clock
-        self._outcry = outcry
+        self._report_failure = report_failure
         self._keep_ms = keep_ms
         self._next_cleaning_ms = 0
 
     async def write(self, record: AuditRecord, *, actor: str, origin: str, request_id: str) -> None:
         """Write every change of a record.
 
-        The changes are made: when the log cannot be written they are told to the process's log.
+        The changes are made: when they cannot be written here they go to the process's log.
         """
         now_ms = self._clock.now_ms()
         for change in record.changes or [AuditedChange(record.target)]:
@@ -107,8 +107,8 @@ class Auditor:
                 await self._log.write(entry)
                 await self._clean(now_ms)
             except OnwardError as problem:
-                told = _encode(entry).decode()
-                self._outcry(f"not in the audit log ({problem}): {told}")
+                text = _encode(entry).decode()
+                self._report_failure(f"not in the audit log ({problem}): {text}")
 
     async def _clean(self, now_ms: int) -> None:
         if now_ms >= self._next_cleaning_ms:

@@ -1,4 +1,4 @@
-"""Credentials that the master keeps: changing them, trying them, and finding who names them."""
+"""Credentials in the store: changing and testing them, and finding the workflows that name them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from onward.runtime.security.audit import note
 TRIAL_S = 10.0
 TRIAL_BYTES = 64 * 1024
 _PORTS = {"none": "25", "starttls": "587", "tls": "465"}
-_PAGE = 200
+_VERSIONS_PAGE = 200
 
 
 class CredentialTest(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of trying a credential; `detail` holds none of it."""
+    """The result of testing a credential; `detail` holds none of its fields."""
 
     ok: bool
     detail: str
@@ -41,7 +41,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CredentialService:
-    """Keeps credentials in order."""
+    """Creates, changes, tests and removes credentials."""
 
     def __init__(self, book: CredentialBook, http: Http, mail: Greeter, clock: Clock) -> None:
         self._book = book
@@ -64,9 +64,9 @@ class CredentialService:
         workflows: tuple[str, ...] | None,
         by: str,
     ) -> Credential:
-        """Keep a new credential."""
+        """Store a new credential."""
         now_ms = self._clock.now_ms()
-        made = Credential(
+        credential = Credential(
             name=name,
             type=kind,
             workflows=workflows,
@@ -75,10 +75,10 @@ class CredentialService:
             changed_ms=now_ms,
             changed_by=by,
         )
-        if not await self._book.save(made, fields):
+        if not await self._book.save(credential, fields):
             raise StateConflictError(f"there is a credential called {name}", "CREDENTIAL_EXISTS")
-        note(f"credential {name}", None, _public(made))
-        return made
+        note(f"credential {name}", None, _public(credential))
+        return credential
 
     async def change(
         self,
@@ -93,7 +93,7 @@ class CredentialService:
         found = await self._book.open(name)
         if found is None:
             raise NotThereError(f"there is no credential called {name}")
-        before, kept = found
+        before, current_fields = found
         after = msgspec.structs.replace(
             before,
             workflows=workflows,
@@ -101,14 +101,15 @@ class CredentialService:
             changed_ms=self._clock.now_ms(),
             changed_by=by,
         )
-        current = expected is None or expected == before.revision
-        if not current or not await self._book.save(after, kept if fields is None else fields):
+        if expected not in (None, before.revision) or not await self._book.save(
+            after, current_fields if fields is None else fields
+        ):
             raise _stale(name)
         note(f"credential {name}", _public(before), _public(after))
         return after
 
     async def remove(self, name: str, expected: int | None) -> None:
-        """Forget a credential."""
+        """Remove a credential."""
         before = await self.known(name)
         if not await self._book.remove(name, expected):
             raise _stale(name)
@@ -124,37 +125,38 @@ class CredentialService:
         """Return the newest and published versions of workflows whose documents name it."""
         credential = await self.known(name)
         found, after = [], ""
-        while page := await self._book.documents(after=after, limit=_PAGE):
-            if len(page) == _PAGE and page[0].workflow_id != page[-1].workflow_id:
+        while page := await self._book.documents(after=after, limit=_VERSIONS_PAGE):
+            if len(page) == _VERSIONS_PAGE and page[0].workflow_id != page[-1].workflow_id:
                 last = page[-1].workflow_id  # its other version may be on the next page
-                page = [one for one in page if one.workflow_id != last]
+                page = [version for version in page if version.workflow_id != last]
             found += [
                 Usage(
-                    workflow_id=one.workflow_id,
-                    version=one.number,
-                    published=one.published,
-                    allowed=credential.workflows is None or one.workflow_id in credential.workflows,
+                    workflow_id=version.workflow_id,
+                    version=version.number,
+                    published=version.published,
+                    allowed=credential.workflows is None
+                    or version.workflow_id in credential.workflows,
                 )
-                for one in page
-                if name in names_in(one.source)
+                for version in page
+                if name in names_in(version.source)
             ]
             after = page[-1].workflow_id
         return found
 
     async def test(self, name: str, url: str | None) -> CredentialTest:
-        """Try a credential against what it is for, within limits; it tells nothing secret."""
+        """Test a credential against what it is for, within limits; the result holds no secret."""
         found = await self._book.open(name)
         if found is None:
             raise NotThereError(f"there is no credential called {name}")
         credential, fields = found
         try:
-            trial = await self._tried(TYPES[credential.type].trial, fields, url)
+            trial = await self._try(TYPES[credential.type].trial, fields, url)
         except OutsideError as problem:
             trial = CredentialTest(ok=False, detail=str(problem))
         redactor = Redactor([fields])
         return msgspec.structs.replace(trial, detail=str(redactor.redact(trial.detail)))
 
-    async def _tried(self, how: str, fields: Mapping[str, str], url: str | None) -> CredentialTest:
+    async def _try(self, how: str, fields: Mapping[str, str], url: str | None) -> CredentialTest:
         if how == "http":
             if url is None:
                 raise StateConflictError(
@@ -170,8 +172,8 @@ class CredentialService:
                     max_bytes=TRIAL_BYTES,
                 )
             )
-            told = f"the server answered {answer.status}"
-            return CredentialTest(ok=answer.status < 400, detail=told, status=answer.status)
+            detail = f"the server answered {answer.status}"
+            return CredentialTest(ok=answer.status < 400, detail=detail, status=answer.status)
         if how == "smtp":
             await self._mail.greet(_server(fields))
             return CredentialTest(ok=True, detail="the mail server let us in")
@@ -195,7 +197,7 @@ def _named(document: dict[str, Any]) -> Iterator[str]:
             yield named
     use = document.get("use")
     declared = use.get("secrets") if isinstance(use, dict) else None
-    yield from (one for one in declared or () if isinstance(one, str))
+    yield from (name for name in declared or () if isinstance(name, str))
 
 
 def _headers(fields: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What happens to runs of the Serverless Workflow DSL, as its lifecycle events.
 
-They are made of the log of events of a run. A task that only steers is told when it is over: that
-it was created and has started is then told with it.
+They are derived from the event log of a run. A task that only controls the flow is reported when it
+is over: its creation and its start are then published with its end.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Subject(NamedTuple):
 
 
 class LifecycleEvent(NamedTuple):
-    """One lifecycle event, without what only the archive knows."""
+    """One lifecycle event, without the output, which only the store has."""
 
     kind: str
     """`workflow.started`, `task.completed` ..."""
@@ -59,17 +59,17 @@ class LifecycleEvent(NamedTuple):
 
 
 class LifecycleStory:
-    """One run as far as it has been told: which of its tasks have begun and are not over."""
+    """One run as far as it has been published: which of its tasks have begun and are not over."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.seq = 0
         """The number of the last event that was seen."""
         self._open: dict[tuple[str, str], bool] = {}
-        """Every task that goes on, by pointer and item; whether it waits."""
+        """Every task that is running, by pointer and item; whether it waits."""
 
     def copy(self) -> LifecycleStory:
-        """Return the same story, to go back to."""
+        """Return a copy, to return to after a failure."""
         other = LifecycleStory(self.subject)
         other.seq, other._open = self.seq, dict(self._open)
         return other
@@ -170,20 +170,20 @@ def _error(event: RunEvent) -> dict[str, Any]:
 
 
 def cloud_event(
-    subject: Subject, seq: int, number: int, told: LifecycleEvent, extra: Mapping[str, Any]
+    subject: Subject, seq: int, number: int, event: LifecycleEvent, extra: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a lifecycle event as a CloudEvent. The same one always has the same id."""
-    family, _, verb = told.kind.partition(".")
+    family, _, verb = event.kind.partition(".")
     whose = {"name": subject.qualified}
     if family == "task":
-        whose = {"workflow": subject.qualified, "task": told.task}
-    data = {**whose, f"{VERBS.get(verb, verb)}At": told.at, **told.more, **extra}
+        whose = {"workflow": subject.qualified, "task": event.task}
+    data = {**whose, f"{VERBS.get(verb, verb)}At": event.at, **event.more, **extra}
     return {
         "specversion": "1.0",
         "id": f"{subject.execution_id}-{seq}-{number}",
         "source": f"/{subject.namespace}/{subject.name}/{subject.execution_id}",
-        "type": f"{PREFIX}{told.kind}.v1",
-        "time": told.at,
+        "type": f"{PREFIX}{event.kind}.v1",
+        "time": event.at,
         "datacontenttype": "application/json",
         "data": data,
     }

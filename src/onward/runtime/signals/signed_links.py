@@ -1,4 +1,4 @@
-"""Signed links: who has one may do one thing, once, until it expires."""
+"""Signed links: a link allows one thing, once, until it expires."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import msgspec
 from onward.errors import OnwardError
 from onward.ports.security.crypto import Signer
 
-LONGEST = 4_096
-LASTS_MS = 7 * 24 * 60 * 60 * 1000
-"""How long a link of a wait without a limit is good; a new one can be had any time."""
+LONGEST_LINK = 4_096
+LINK_LASTS_MS = 7 * 24 * 60 * 60 * 1000
+"""How long a link of a wait without a limit is valid; a new one can be had any time."""
 
 
 Purpose = Literal["approval", "callback"]
 
 
 class LinkError(OnwardError):
-    """A link that is not good, or no longer."""
+    """A link that is not valid, or no longer."""
 
     def __init__(self, message: str, code: Literal["BAD_LINK", "LINK_EXPIRED"]) -> None:
         self.code = code
@@ -28,7 +28,7 @@ class LinkError(OnwardError):
 
 
 class LinkGrant(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What a link allows: to send a signal to an address of a run, as somebody."""
+    """What a link allows: to send a signal to an address of a run, in a person's name."""
 
     purpose: Purpose
     execution_id: str
@@ -38,29 +38,29 @@ class LinkGrant(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     expires_ms: int
 
 
-_invitations = msgspec.json.Decoder(LinkGrant)
+_grants = msgspec.json.Decoder(LinkGrant)
 
 
-def write_link(signer: Signer, invitation: LinkGrant) -> str:
-    """Return an invitation as the end of an address."""
-    data = msgspec.json.encode(invitation)
+def write_link(signer: Signer, grant: LinkGrant) -> str:
+    """Return a grant as the last part of a URL."""
+    data = msgspec.json.encode(grant)
     return f"{_text(data)}.{_text(signer.sign(data))}"
 
 
 def read_link(signer: Signer, link: str, purpose: Purpose, now_ms: int) -> LinkGrant:
-    """Return what a link allows; LinkError for one that is not ours, or no longer good."""
+    """Return what a link allows; LinkError for one that is not ours, or has expired."""
     body, _, signature = link.partition(".")
     try:
         data = _bytes(body)
-        good = len(link) <= LONGEST and signer.verifies(data, _bytes(signature))
-        invitation = _invitations.decode(data) if good else None
+        good = len(link) <= LONGEST_LINK and signer.verifies(data, _bytes(signature))
+        grant = _grants.decode(data) if good else None
     except (binascii.Error, msgspec.MsgspecError, ValueError):
-        invitation = None
-    if invitation is None or invitation.purpose != purpose:
+        grant = None
+    if grant is None or grant.purpose != purpose:
         raise LinkError("this link is not one of ours, or was changed on its way", "BAD_LINK")
-    if invitation.expires_ms < now_ms:
+    if grant.expires_ms < now_ms:
         raise LinkError("this link has expired: ask for a new one", "LINK_EXPIRED")
-    return invitation
+    return grant
 
 
 def _text(data: bytes) -> str:

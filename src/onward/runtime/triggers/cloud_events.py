@@ -18,8 +18,8 @@ from onward.ports.storage.triggers import Events
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
 REQUIRED = ("id", "source", "type")
-LONGEST = 1024
-"""Characters of an attribute that events are told apart by."""
+LONGEST_ATTRIBUTE = 1024
+"""Characters of an attribute that identifies events."""
 _ATTRIBUTE = re.compile(r"[a-z0-9]{1,64}")
 _TEXT = re.compile(r"text/.*|application/xml|.*\+xml")
 
@@ -40,15 +40,15 @@ def read_event(headers: Mapping[str, str], body: bytes) -> Event:
         value = event.get(name)
         if not isinstance(value, str) or not value:
             raise InputError(f"{name}: an event must have one, and it is a text")
-        if len(value) > LONGEST or "\x00" in value:
-            raise InputError(f"{name}: at most {LONGEST} characters")
+        if len(value) > LONGEST_ATTRIBUTE or "\x00" in value:
+            raise InputError(f"{name}: at most {LONGEST_ATTRIBUTE} characters")
     if not isinstance(event.get("subject", ""), str):
         raise InputError("subject: it must be a text")
     return event
 
 
 def key_of(event: Event) -> tuple[str, str]:
-    """Return what an event is told apart by: its source and its id."""
+    """Return what identifies an event: its source and its id."""
     return event["source"], event["id"]
 
 

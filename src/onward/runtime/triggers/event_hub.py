@@ -1,8 +1,8 @@
-"""The hub of events: what is published becomes a signal to every run that listens to it, and fires
+"""The hub of events: a published event becomes a signal to every run that listens to it, and fires
 the triggers that look for it.
 
-Each signal is noted before it is sent, like every other, and has an id that follows from the event.
-So an event may be published again by whoever died half-way, and still comes once to each listen.
+Each signal is stored before it is sent, like every other, and has an id derived from the event. So
+an event may be published again after a crash, and is still received once by each listen.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SENDER = "event"
 SINK_TIMEOUT_S = 10.0
 
 Send = Callable[[Token, Sequence[Payload]], Awaitable[object]]
-"""Sends a token to its run, with what it refers to."""
+"""Sends a token to its run, with its payloads."""
 
 
 class LocalEventHub:
-    """Hands events to runs, and to a sink if there is one."""
+    """Delivers events to runs, and to a sink if there is one."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class LocalEventHub:
         sink: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None,
         triggers: EventTriggers | None = None,
     ) -> None:
-        """`triggers` are fired by what is published; `sink` gets it as well."""
+        """`triggers` are fired by what is published; `sink` receives it as well."""
         self._listeners = listeners
         self._signals = signals
         self._send = send
@@ -53,14 +53,12 @@ class LocalEventHub:
         self._triggers = triggers
 
     async def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        """Keep what is published from now on for a run."""
         try:
             await self._listeners.add(subscriptions)
         except StorageError as problem:
             raise OutsideError(str(problem), "EVENT_STORE") from None
 
     async def publish(self, event: Mapping[str, Any]) -> int:
-        """Publish an event to every run that listens, to triggers, and to the sink."""
         try:
             value = encode(event)
         except MessageError as problem:
@@ -73,17 +71,18 @@ class LocalEventHub:
         listens = 0
         try:
             async for page in self._listeners.of(event["type"]):
-                for one in page:
-                    token = signal_token(decode_token(one.token), one.address, signal_id, sent)
-                    kept = StoredSignal(
-                        execution_id=one.execution_id,
-                        address=one.address,
+                for listener in page:
+                    first = decode_token(listener.token)
+                    token = signal_token(first, listener.address, signal_id, sent)
+                    signal = StoredSignal(
+                        execution_id=listener.execution_id,
+                        address=listener.address,
                         signal_id=signal_id,
                         content=content,
                         sender=SENDER,
                         sent_ms=now_ms,
                     )
-                    await self._signals.keep(kept)
+                    await self._signals.keep(signal)
                     await self._send(token, payloads)
                 listens += len(page)
             if self._triggers is not None:

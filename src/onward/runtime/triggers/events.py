@@ -1,7 +1,7 @@
-"""Events that start runs: each is held against every trigger that looks for events.
+"""Events that start runs: each is matched with every trigger that looks for events.
 
-The same source and id fire a trigger once. Events that start a run together are kept until the last
-of them comes; whoever dies in between leaves them where the next event finds them.
+The same source and id fire a trigger once. Events that start a run together are stored until the
+last of them comes; when a process dies in between, the next event finds them there.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from onward.ports.storage.triggers import Events, Firing, On, Trigger, Triggers
 from onward.runtime.triggers.cloud_events import Event, is_wanted, key_of
 from onward.runtime.triggers.firing import firing_of
 
-PAGE = 200
-ATTEMPTS = 100
-KEPT_MS = 7 * 24 * 60 * 60 * 1000
+TRIGGERS_PAGE = 200
+JOIN_ATTEMPTS = 100
+EVENTS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 """How long events wait for others."""
 MOST_OPEN = 1_000
-"""Gatherings of one trigger that are kept open, the latest ones."""
+"""Event sets of one trigger that stay open, the latest ones."""
 
 Fire = Callable[[Trigger, str, Any], Awaitable[Firing]]
 """Fires a trigger under a key with an input."""
 
 
 class EventResult(NamedTuple):
-    """What came of an event."""
+    """What an event fired."""
 
     fired: list[Firing]
     failed: list[str]
@@ -48,24 +48,24 @@ class EventResult(NamedTuple):
 
 
 class EventTriggers:
-    """Holds events against triggers."""
+    """Fires the triggers that look for an event."""
 
     def __init__(
-        self, triggers: Triggers, gatherings: EventSets, clock: Clock, fire: Fire | None = None
+        self, triggers: Triggers, event_sets: EventSets, clock: Clock, fire: Fire | None = None
     ) -> None:
         """`fire` starts a run now; without it a master does so soon."""
         self._triggers = triggers
-        self._gatherings = gatherings
+        self._event_sets = event_sets
         self._clock = clock
-        self._fire = fire or self._note
-        self._turn = asyncio.Lock()
+        self._fire = fire or self._record
+        self._joining = asyncio.Lock()
 
     async def take(self, event: Event) -> EventResult:
         """Fire every trigger that looks for an event, once for each source and id."""
         fired, failed = [], []
         async for trigger in self._listening(event["type"]):
             try:
-                firing = await self._held(trigger, event)
+                firing = await self._match(trigger, event)
             except (StateConflictError, NotThereError, ExpressionError) as problem:
                 failed.append(f"{trigger.trigger_id}: {problem}")
             else:
@@ -76,15 +76,15 @@ class EventTriggers:
     async def _listening(self, event_type: str) -> AsyncIterator[Trigger]:
         after = ""
         while True:
-            page = await self._triggers.listening(event_type, after=after, limit=PAGE)
+            page = await self._triggers.listening(event_type, after=after, limit=TRIGGERS_PAGE)
             for trigger in page:
                 yield trigger
-            if len(page) < PAGE:
+            if len(page) < TRIGGERS_PAGE:
                 return
             after = page[-1].trigger_id
 
-    async def _held(self, trigger: Trigger, event: Event) -> Firing | None:
-        """Hold one event against one trigger, and fire it if that is due."""
+    async def _match(self, trigger: Trigger, event: Event) -> Firing | None:
+        """Match one event with one trigger, and fire the trigger if that is due."""
         key, now_ms = f"event-{derive(*key_of(event))}", self._clock.now_ms()
         match trigger.settings:
             case Events() as settings:
@@ -94,32 +94,33 @@ class EventTriggers:
             case On() as settings:
                 wanted = strategy_of(settings)
                 if not event_filters.alone(wanted):
-                    async with self._turn:  # they would only stand in each other's way
-                        return await self._gather(trigger, wanted, event, key)
+                    async with self._joining:  # they would only stand in each other's way
+                        return await self._collect(trigger, wanted, event, key)
                 if await asyncio.to_thread(event_filters.passes, wanted, event, now_ms):
                     return await self._fire(trigger, key, [event])
             case _:
                 pass
         return None
 
-    async def _note(self, trigger: Trigger, key: str, given: Any) -> Firing:
+    async def _record(self, trigger: Trigger, key: str, given: Any) -> Firing:
         now_ms = self._clock.now_ms()
         firing = firing_of(trigger, "event", key, now_ms, now_ms, given, overlap="allow")
         return await self._triggers.record(firing)
 
-    async def _gather(
+    async def _collect(
         self, trigger: Trigger, wanted: EventSelection, event: Event, key: str
     ) -> Firing | None:
-        """Put an event where it belongs; fire when nothing more is waited for."""
-        at = self._gatherings
-        for _ in range(ATTEMPTS):
-            before = await at.read(trigger.trigger_id)
-            if await at.knows(trigger.trigger_id, key):
+        """Add an event to its set; fire when the set is complete."""
+        sets = self._event_sets
+        for _ in range(JOIN_ATTEMPTS):
+            before = await sets.read(trigger.trigger_id)
+            if await sets.knows(trigger.trigger_id, key):
                 return None
             so_far = {}
             if isinstance(wanted.until, Expression):
                 so_far = {
-                    one.name: await at.events(trigger.trigger_id, one.name) for one in before.open
+                    event_set.name: await sets.events(trigger.trigger_id, event_set.name)
+                    for event_set in before.open
                 }
             now_ms = self._clock.now_ms()
             step = await asyncio.to_thread(
@@ -127,14 +128,14 @@ class EventTriggers:
             )
             if step is None:
                 return None
-            joining = await self._joining(trigger, before, step, event, key)
-            if await at.join(joining):
-                return joining.firing
+            joined = await self._joined(trigger, before, step, event, key)
+            if await sets.join(joined):
+                return joined.firing
         raise StorageUnavailableError(
             f"trigger {trigger.trigger_id} takes too many events at once: send it again"
         )
 
-    async def _joining(
+    async def _joined(
         self,
         trigger: Trigger,
         before: CollectedEvents,
@@ -143,21 +144,21 @@ class EventTriggers:
         key: str,
     ) -> EventJoin:
         now_ms, name = self._clock.now_ms(), step.after.name
-        others = [one for one in before.open if one.name != name]
+        sets = [event_set for event_set in before.open if event_set.name != name]
         if not step.complete:
-            places = {one.name: one for one in (*before.open, step.after)}
-            others = list({**places, name: step.after}.values())
-        kept = [other for other in others if now_ms - other.began_ms <= KEPT_MS][-MOST_OPEN:]
+            by_name = {event_set.name: event_set for event_set in before.open}
+            sets = list({**by_name, name: step.after}.values())
+        recent = [each for each in sets if now_ms - each.began_ms <= EVENTS_KEPT_MS]
         firing = None
         if step.complete:
-            events = await self._gatherings.events(trigger.trigger_id, name)
+            events = await self._event_sets.events(trigger.trigger_id, name)
             given = [*events, event] if step.counted else events
             firing = firing_of(trigger, "event", name, now_ms, now_ms, given, overlap="allow")
         return EventJoin(
             trigger_id=trigger.trigger_id,
             event_key=key,
             at_ms=now_ms,
-            after=CollectedEvents(revision=before.revision + 1, open=tuple(kept)),
+            after=CollectedEvents(revision=before.revision + 1, open=tuple(recent[-MOST_OPEN:])),
             name=name,
             event=bytes(encode(event)) if step.counted else None,
             firing=firing,

@@ -1,7 +1,7 @@
-"""Firing triggers: the firing is noted first, then its run starts under an id that follows from it.
+"""Firing triggers: the firing is recorded first, then its run starts under an id derived from it.
 
-Whoever dies in between leaves a firing that is to start. Any master starts it again, and a run that
-is there already is the one that was meant.
+A process that dies in between leaves a firing that is to start. Any master starts it again, and a
+run that is there already is the one that was meant.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ REFUSALS = (
     InputError,
     MessageError,
 )
-"""What no master can start, however often it tries."""
+"""Errors that no other attempt can overcome."""
 OUTAGES = (StorageError, UnavailableError, BusError, OSError)
-"""What another attempt may overcome."""
+"""Errors that another attempt may overcome."""
 
 
 class Backfill(NamedTuple):
-    """What came of a backfill."""
+    """The result of a backfill."""
 
     times: int
     added: int
@@ -64,21 +64,21 @@ class Backfill(NamedTuple):
 
 
 class Firer:
-    """Notes firings, and starts them."""
+    """Records firings, and starts their runs."""
 
     def __init__(self, backend: Backend) -> None:
-        self._at = backend
-        self._publishing = WorkflowService(backend)
+        self._backend = backend
+        self._workflows = WorkflowService(backend)
 
     async def fire(self, trigger: Trigger, cause: Cause, key: str, given: Any) -> Firing:
         """Fire now, once for each key, and return the firing that the key stands for.
 
-        Raises what stands against a run, and then nothing is noted. When a service is away the
-        firing is noted, and starts when the service is back.
+        Raises the reason why no run can start, and then nothing is recorded. When a service is away
+        the firing is recorded, and starts when the service is back.
         """
-        await self._publishing.definition_of(trigger.workflow_id, None)
-        now_ms = self._at.clock.now_ms()
-        firing = await self._at.triggers.record(
+        await self._workflows.definition_of(trigger.workflow_id, None)
+        now_ms = self._backend.clock.now_ms()
+        firing = await self._backend.triggers.record(
             firing_of(trigger, cause, key, now_ms, now_ms, given, overlap="allow", start=True)
         )
         if firing.state == "starting":
@@ -91,19 +91,19 @@ class Firer:
         return firing
 
     async def start(self, firing: Firing, trigger: Trigger | None) -> Firing:
-        """Start the run of a firing that is to start, or refuse it for good; say which."""
+        """Start the run of a firing, or refuse it for good, and return the firing as it is then."""
         note = ""
         try:
             if trigger is None:
                 raise NotThereError("the trigger was removed")
-            definition = await self._publishing.definition_of(trigger.workflow_id, None)
+            definition = await self._workflows.definition_of(trigger.workflow_id, None)
             given = None if firing.input is None else decode(firing.input)
-            await self._at.start(definition, given, firing.execution_id)
+            await self._backend.start(definition, given, firing.execution_id)
         except REFUSALS as problem:
             if not (isinstance(problem, StateConflictError) and problem.code == "RUN_EXISTS"):
                 note = _line(problem)
         state: FiringState = "refused" if note else "started"
-        await self._at.triggers.mark(firing, state, note)
+        await self._backend.triggers.mark(firing, state, note)
         return msgspec.structs.replace(firing, state=state, note=note)
 
     async def backfill(
@@ -112,19 +112,20 @@ class Firer:
         """Fire for every time of a schedule from one moment to another that has not fired yet."""
         schedule = schedule_of(trigger)
         times = takewhile(
-            lambda one: one <= until_ms, moments(schedule, trigger.created_ms, from_ms - 1)
+            lambda time_ms: time_ms <= until_ms, moments(schedule, trigger.created_ms, from_ms - 1)
         )
         wanted = list(islice(times, MOST_AT_ONCE + 1))
         if len(wanted) > MOST_AT_ONCE:
             raise InputError(
                 f"there are more than {MOST_AT_ONCE} times between them: choose a shorter range"
             )
-        await self._publishing.definition_of(trigger.workflow_id, None)
-        now_ms = self._at.clock.now_ms()
-        added = await self._at.triggers.add(
-            [scheduled(trigger, one, now_ms, cause="backfill", overlap=overlap) for one in wanted]
-        )
-        return Backfill(len(wanted), added)
+        await self._workflows.definition_of(trigger.workflow_id, None)
+        now_ms = self._backend.clock.now_ms()
+        firings = [
+            scheduled(trigger, time_ms, now_ms, cause="backfill", overlap=overlap)
+            for time_ms in wanted
+        ]
+        return Backfill(len(wanted), await self._backend.triggers.add(firings))
 
 
 def schedule_of(trigger: Trigger) -> Schedule:

@@ -1,11 +1,11 @@
-"""Secrets of webhooks: sealed in the store, opened when a request is to be judged."""
+"""Secrets of webhooks: sealed in the store, opened to verify a request."""
 
 from __future__ import annotations
 
 from onward.ports.security.crypto import Sealer
 from onward.ports.storage.triggers import Trigger, TriggerQuery, Triggers
 
-PAGE = 200
+TRIGGERS_PAGE = 200
 
 
 class TriggerSecrets:
@@ -15,11 +15,11 @@ class TriggerSecrets:
         self._triggers = triggers
         self._sealer = sealer
 
-    def sealed(self, trigger_id: str, secret: str) -> str:
-        """Return a secret as it is kept."""
+    def seal(self, trigger_id: str, secret: str) -> str:
+        """Return a secret as it is stored."""
         return self._sealer.seal(_purpose(trigger_id), secret)
 
-    def opened(self, trigger: Trigger) -> tuple[str, ...]:
+    def open(self, trigger: Trigger) -> tuple[str, ...]:
         """Return the secrets of a trigger as its senders have them, the newest first."""
         purpose = _purpose(trigger.trigger_id)
         return tuple(self._sealer.open(purpose, secret) for secret in trigger.secrets)
@@ -31,14 +31,14 @@ class TriggerSecrets:
         """
         changed, after = 0, ""
         while True:
-            query = TriggerQuery(limit=PAGE, after=after, kind="webhook")
+            query = TriggerQuery(limit=TRIGGERS_PAGE, after=after, kind="webhook")
             page = await self._triggers.triggers(query)
-            for one in page:
-                if all(map(self._sealer.current, one.secrets)):
+            for trigger in page:
+                if all(map(self._sealer.current, trigger.secrets)):
                     continue
-                anew = tuple(self.sealed(one.trigger_id, text) for text in self.opened(one))
-                changed += await self._triggers.keep_secrets(one, anew)
-            if len(page) < PAGE:
+                anew = tuple(self.seal(trigger.trigger_id, text) for text in self.open(trigger))
+                changed += await self._triggers.keep_secrets(trigger, anew)
+            if len(page) < TRIGGERS_PAGE:
                 return changed
             after = page[-1].trigger_id
 

@@ -19,7 +19,7 @@ from onward.runtime.workflows.service import WorkflowService
 
 
 class CreatedTrigger(NamedTuple):
-    """A trigger, and the secret that is told this once; "" when it has no new one."""
+    """A trigger, and its secret, which is shown this once; "" when it has no new one."""
 
     trigger: Trigger
     secret: str
@@ -29,8 +29,8 @@ class TriggerService:
     """Creates, changes, enables and removes triggers."""
 
     def __init__(self, backend: Backend) -> None:
-        self._at = backend
-        self._publishing = WorkflowService(backend)
+        self._backend = backend
+        self._workflows = WorkflowService(backend)
         self._secrets = TriggerSecrets(backend.triggers, backend.sealer)
 
     async def create(
@@ -43,8 +43,8 @@ class TriggerService:
         secret: str | None = None,
     ) -> CreatedTrigger:
         """Create a trigger of a workflow."""
-        await self._publishing.known(workflow_id)
-        now_ms, chance = self._at.clock.now_ms(), self._at.chance
+        await self._workflows.known(workflow_id)
+        now_ms, chance = self._backend.clock.now_ms(), self._backend.chance
         name = trigger_id or f"trg_{chance.publish_id()}"
         check_identifier("trigger_id", name)
         if name.startswith(PREFIX):
@@ -65,7 +65,7 @@ class TriggerService:
             created_ms=now_ms,
             changed_ms=now_ms,
         )
-        if not await self._at.triggers.save(trigger):
+        if not await self._backend.triggers.save(trigger):
             await self._check_path(trigger)
             raise StateConflictError(f"there is a trigger called {name} already", "TRIGGER_EXISTS")
         return CreatedTrigger(trigger, secret)
@@ -85,7 +85,7 @@ class TriggerService:
         if isinstance(settings, Webhook) and not settings.path:
             path = before.settings.path if isinstance(before.settings, Webhook) else ""
             settings = msgspec.structs.replace(settings, path=path)
-        now_ms = self._at.clock.now_ms()
+        now_ms = self._backend.clock.now_ms()
         self._check(settings, now_ms)
         secret = "" if before.secrets else self._secret(settings, None)
         secrets = self._sealed(trigger_id, secret) or before.secrets
@@ -93,7 +93,7 @@ class TriggerService:
         return CreatedTrigger(after, secret)
 
     async def enable(self, trigger_id: str, enabled: bool, expected: int | None) -> Trigger:
-        """Let a trigger fire, from now on, or no longer; what waits is then given up."""
+        """Let a trigger fire, from now on, or no longer; firings that wait are then skipped."""
         before = await self._current(trigger_id, expected)
         if before.enabled == enabled:
             return before
@@ -111,15 +111,15 @@ class TriggerService:
         return CreatedTrigger(await self._save(before, secrets=secrets), secret)
 
     async def remove(self, trigger_id: str, expected: int | None) -> None:
-        """Remove a trigger, and what is known of its firings. Its runs go on."""
+        """Remove a trigger with its firings. Its runs continue."""
         before = await self._current(trigger_id, expected)
         _check_free(before)
-        if not await self._at.triggers.remove(trigger_id, before.revision):
+        if not await self._backend.triggers.remove(trigger_id, before.revision):
             raise _stale(trigger_id)
 
     async def known(self, trigger_id: str) -> Trigger:
         """Return a trigger that must exist."""
-        trigger = await self._at.triggers.trigger(trigger_id)
+        trigger = await self._backend.triggers.trigger(trigger_id)
         if trigger is None:
             raise NotThereError(f"there is no trigger called {trigger_id}")
         return trigger
@@ -131,25 +131,25 @@ class TriggerService:
         return trigger
 
     async def _save(self, before: Trigger, **changes: Any) -> Trigger:
-        now_ms = self._at.clock.now_ms()
+        now_ms = self._backend.clock.now_ms()
         after = msgspec.structs.replace(
             before, revision=before.revision + 1, changed_ms=now_ms, **changes
         )
         if "settings" in changes or "enabled" in changes:
             due = first_due(after.settings, after.created_ms, now_ms) if after.enabled else None
             after = msgspec.structs.replace(after, next_due_ms=due)
-        if not await self._at.triggers.save(after):
+        if not await self._backend.triggers.save(after):
             await self._check_path(after)
             raise _stale(before.trigger_id)
         return after
 
     def _sealed(self, trigger_id: str, secret: str) -> tuple[str, ...]:
-        return (self._secrets.sealed(trigger_id, secret),) if secret else ()
+        return (self._secrets.seal(trigger_id, secret),) if secret else ()
 
     async def _check_path(self, trigger: Trigger) -> None:
         if not isinstance(trigger.settings, Webhook):
             return
-        other = await self._at.triggers.at_path(trigger.topic)
+        other = await self._backend.triggers.at_path(trigger.topic)
         if other is not None and other.trigger_id != trigger.trigger_id:
             raise StateConflictError(
                 f"the path {trigger.topic} belongs to trigger {other.trigger_id}: choose another",
@@ -157,9 +157,9 @@ class TriggerService:
             )
 
     def _completed(self, settings: Settings) -> Settings:
-        """Give a webhook without a path one that nobody can guess."""
+        """Give a webhook without a path one that cannot be guessed."""
         if isinstance(settings, Webhook) and not settings.path:
-            path = self._at.chance.publish_id() + self._at.chance.publish_id()
+            path = self._backend.chance.publish_id() + self._backend.chance.publish_id()
             return msgspec.structs.replace(settings, path=path)
         if isinstance(settings, Webhook) and settings.signature == "none":
             raise InputError(
@@ -187,7 +187,9 @@ class TriggerService:
         if given is not None:
             key_of(given)
             return given
-        return secret_of(bytes.fromhex("".join(self._at.chance.publish_id() for _ in range(3))))
+        return secret_of(
+            bytes.fromhex("".join(self._backend.chance.publish_id() for _ in range(3)))
+        )
 
 
 def _check_free(trigger: Trigger) -> None:

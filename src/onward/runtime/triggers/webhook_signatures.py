@@ -1,6 +1,6 @@
 """Signatures of webhooks as the Standard Webhooks specification has them.
 
-    webhook-id          names the message; whoever sends it again uses the same
+    webhook-id          names the message; a repetition has the same
     webhook-timestamp   seconds since 1970, when it was signed
     webhook-signature   one or more of `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`
 
@@ -46,7 +46,7 @@ def key_of(secret: str) -> bytes:
 
 
 def secret_of(key: bytes) -> str:
-    """Return a key as people hand it on."""
+    """Return a key as it is written for people."""
     return PREFIX + base64.b64encode(key).decode()
 
 
@@ -80,9 +80,9 @@ def verify(
             "webhook-timestamp: it is too far from the server's time; a message that is sent again"
             " must be signed again"
         )
-    given = [one.encode() for one in signatures.split() if one.isascii()]
+    given = [signature.encode() for signature in signatures.split() if signature.isascii()]
     for secret in secrets:
         expected = sign(secret, message_id, int(seconds), body).encode()
-        if any(hmac.compare_digest(expected, one) for one in given):
+        if any(hmac.compare_digest(expected, signature) for signature in given):
             return message_id
     raise SignatureError("webhook-signature: none of them fits the body and the secret")

@@ -1,4 +1,4 @@
-"""Requests that fire webhooks: what a run learns of them, and what its output answers."""
+"""Requests that fire webhooks: the input they give a run, and the answer its output makes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from onward.kernel.messages import CompletionMessage, decode_completion
 from onward.ports.storage.run_queries import VisitQuery
 from onward.runtime.backend import Backend
 
-UNTOLD = frozenset({"authorization", "cookie", "proxy-authorization", "webhook-signature"})
-"""Headers that are no business of a history that many can read."""
-UNSENT = frozenset(
+HIDDEN_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "webhook-signature"})
+"""Headers that are left out of a history that many can read."""
+RESERVED_HEADERS = frozenset(
     {"connection", "content-length", "date", "keep-alive", "server", "set-cookie", "te", "trailer"}
     | {"transfer-encoding", "upgrade", "x-request-id"}
 )
-"""Headers of an answer that are ours to set."""
+"""Headers of an answer that only the server sets."""
+HEARTBEAT_S = 5.0
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = re.compile(r"[\t\x20-\x7e]{0,4000}")
 
@@ -47,27 +48,27 @@ def request_of(
     A body that says it is JSON is decoded (MessageError when it is not), other text is text, and
     anything else is null; `raw` is then the body in base64.
     """
-    told = {name: value for name, value in headers if name not in UNTOLD}
-    kind = told.get("content-type", "").partition(";")[0].strip().lower()
+    shown = {name: value for name, value in headers if name not in HIDDEN_HEADERS}
+    kind = shown.get("content-type", "").partition(";")[0].strip().lower()
     value, raw = _body(kind, body)
     return {
         "trigger_id": trigger_id,
         "kind": "webhook",
         "method": method,
         "path": path,
-        "headers": told,
-        "query": _gathered(query),
+        "headers": shown,
+        "query": _query_by_name(query),
         "body": value,
         "raw": raw,
     }
 
 
-def _gathered(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _query_by_name(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Return the query by name; one that is given several times is a list."""
     found: dict[str, list[str]] = {}
     for name, value in query:
         found.setdefault(name, []).append(value)
-    return {name: some[0] if len(some) == 1 else some for name, some in found.items()}
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
 def _body(kind: str, body: bytes) -> tuple[Any, str | None]:
@@ -103,7 +104,7 @@ def _reply(status: int, given: Mapping[str, Any], body: Any) -> WebhookReply:
         if isinstance(value, str)
         and _NAME.fullmatch(name)
         and _VALUE.fullmatch(value)
-        and name.lower() not in UNSENT
+        and name.lower() not in RESERVED_HEADERS
     }
     if status in {204, 304}:
         return WebhookReply(status, headers, b"")
@@ -114,14 +115,11 @@ def _reply(status: int, given: Mapping[str, Any], body: Any) -> WebhookReply:
     return WebhookReply(status, headers, msgspec.json.encode(body))
 
 
-# -- Waiting for what a run or one of its nodes comes to, to answer whoever caused it.
-
-
-HEARTBEAT_S = 5.0
+# -- waiting for the output of a run or of one of its nodes ----------------------------------------
 
 
 class NoAnswerError(Exception):
-    """The run ended without what was waited for."""
+    """The run ended without the output that was waited for."""
 
     def __init__(self, message: str, code: str) -> None:
         self.code = code
@@ -134,23 +132,20 @@ async def answer_of(backend: Backend, execution_id: str, node_id: str | None) ->
     It may take as long as the run: the caller sets the time.
     """
     async for page in backend.feed.follow(execution_id, 0, heartbeat_s=HEARTBEAT_S):
-        done = any(
-            one.type == "node.succeeded" and one.node_id == node_id for one in page if node_id
-        )
-        if done:
-            break
-        if any(one.type == "run.ended" for one in page):
+        if page.ends or any(
+            event.type == "node.succeeded" and event.node_id == node_id for event in page if node_id
+        ):
             break
     if node_id:
-        return await _of_node(backend, execution_id, node_id)
-    return await _of_run(backend, execution_id)
+        return await _output_of_node(backend, execution_id, node_id)
+    return await _output_of_run(backend, execution_id)
 
 
-async def _of_node(backend: Backend, execution_id: str, node_id: str) -> Any:
+async def _output_of_node(backend: Backend, execution_id: str, node_id: str) -> Any:
     query = VisitQuery(execution_id=execution_id, limit=1, node_id=node_id, status="success")
     found = await backend.archive.visits(query)
     if not found:
-        return await _left_by(backend, execution_id, node_id)
+        return await _output_left(backend, execution_id, node_id)
     visit = found[0].run
     if visit.output is not None:
         return decode(visit.output)
@@ -160,8 +155,8 @@ async def _of_node(backend: Backend, execution_id: str, node_id: str) -> Any:
     return None
 
 
-async def _left_by(backend: Backend, execution_id: str, node_id: str) -> Any:
-    """Return what a node left in a run that has ended: its news may come after that of the end."""
+async def _output_left(backend: Backend, execution_id: str, node_id: str) -> Any:
+    """Return the output of a node of a run that has ended, whose event may come after the end."""
     run = await backend.archive.run(execution_id)
     message = decode_completion(run.completion) if run and run.completion else None
     name = f"${node_id}"
@@ -174,7 +169,7 @@ async def _left_by(backend: Backend, execution_id: str, node_id: str) -> Any:
     return await _entry(backend, execution_id, message, name)
 
 
-async def _of_run(backend: Backend, execution_id: str) -> Any:
+async def _output_of_run(backend: Backend, execution_id: str) -> Any:
     run = await backend.archive.run(execution_id)
     if run is None or run.completion is None:
         raise NoAnswerError(f"run {execution_id} has no result", "NO_ANSWER")

@@ -22,11 +22,11 @@ from onward.runtime.schedules import first_due
 PREFIX = "schedule_"
 """What the names of these triggers begin with, and no others."""
 LONGEST_NAME = 128
-ATTEMPTS = 10
-PAGE = 100
+FOLLOW_ATTEMPTS = 10
+WORKFLOWS_PAGE = 100
 AGAIN_MS = 60 * 60 * 1000
-"""How often to look at all workflows: whoever published one may have died before its schedule was
-changed."""
+"""How often to follow all workflows: the process that published one may have died before its
+schedule was changed."""
 PAUSE_MS = 10_000
 """How long to wait before that is tried again."""
 
@@ -38,54 +38,56 @@ def trigger_of(workflow_id: str) -> str:
 
 
 class DocumentSchedules:
-    """Keeps the triggers of documents as what is published says."""
+    """Keeps the triggers of documents as their published versions ask."""
 
     def __init__(self, backend: Backend) -> None:
-        self._at = backend
+        self._backend = backend
 
     async def follow(self, workflow_id: str) -> None:
         """Make the trigger of a workflow what its published document asks for.
 
-        Whoever publishes meanwhile is seen by one of the two: the workflow is looked at again when
-        its trigger has been changed.
+        A version that is published meanwhile is not missed: the workflow is read again after its
+        trigger has been changed.
         """
         name = trigger_of(workflow_id)
-        for _ in range(ATTEMPTS):
-            workflow = await self._at.registry.workflow(workflow_id)
+        for _ in range(FOLLOW_ATTEMPTS):
+            workflow = await self._backend.registry.workflow(workflow_id)
             if workflow is None:
                 return
             wanted = await self._wanted(workflow)
-            current = await self._at.triggers.trigger(name)
+            current = await self._backend.triggers.trigger(name)
             if current is not None and not current.owned:
                 if wanted is None:
-                    return  # somebody's own, from before this name was taken
+                    return  # a user's own trigger, from before this name was reserved
                 raise StateConflictError(
                     f"there is a trigger called {name}, which the schedule of the document needs:"
                     " remove it, and publish again",
                     "TRIGGER_EXISTS",
                 )
             if await self._change(name, workflow_id, current, wanted):
-                latest = await self._at.registry.workflow(workflow_id)
+                latest = await self._backend.registry.workflow(workflow_id)
                 if latest is None or latest.revision == workflow.revision:
                     return
 
     async def follow_all(self, log: Log) -> None:
-        """Do so for every workflow; what one of them meets is told, and holds up no other."""
+        """Follow every workflow; a problem of one is logged, and holds up no other."""
         after = ""
         while True:
-            page = await self._at.registry.workflows(after=after, containing="", limit=PAGE)
-            for one in page:
+            page = await self._backend.registry.workflows(
+                after=after, containing="", limit=WORKFLOWS_PAGE
+            )
+            for workflow in page:
                 try:
-                    await self.follow(one.workflow_id)
+                    await self.follow(workflow.workflow_id)
                 except (StateConflictError, DefinitionError) as problem:
-                    log.write("warning", f"the schedule of {one.workflow_id}: {problem}")
-            if len(page) < PAGE:
+                    log.write("warning", f"the schedule of {workflow.workflow_id}: {problem}")
+            if len(page) < WORKFLOWS_PAGE:
                 return
             after = page[-1].workflow_id
 
     async def run(self, log: Log) -> None:
-        """Do so again and again until cancelled, also when services come and go."""
-        clock, never = self._at.clock, asyncio.Event()
+        """Follow every workflow now and then until cancelled, also when services come and go."""
+        clock, never = self._backend.clock, asyncio.Event()
         while True:
             pause_ms = AGAIN_MS
             try:
@@ -97,28 +99,28 @@ class DocumentSchedules:
 
     async def _wanted(self, workflow: WorkflowRecord) -> Settings | None:
         definition = await self._published(workflow)
-        return None if definition is None else self._at.schedule_in(definition)
+        return None if definition is None else self._backend.schedule_in(definition)
 
     async def _published(self, workflow: WorkflowRecord) -> Definition | None:
         if not workflow.enabled or workflow.published is None:
             return None
-        version = await self._at.registry.version(workflow.workflow_id, workflow.published)
+        version = await self._backend.registry.version(workflow.workflow_id, workflow.published)
         if version is None:
             return None
-        return await self._at.archive.definition(version.definition_ref)
+        return await self._backend.archive.definition(version.definition_ref)
 
     async def _change(
         self, name: str, workflow_id: str, current: Trigger | None, wanted: Settings | None
     ) -> bool:
-        triggers = self._at.triggers
+        triggers = self._backend.triggers
         if current is None:
             return wanted is None or await triggers.save(self._fresh(name, workflow_id, wanted))
         if wanted is None:
-            await self._at.gatherings.drop(name)
+            await self._backend.gatherings.drop(name)
             return await triggers.remove(name, current.revision)
         if current.settings == wanted:
             return True
-        now_ms = self._at.clock.now_ms()
+        now_ms = self._backend.clock.now_ms()
         after = msgspec.structs.replace(
             current,
             revision=current.revision + 1,
@@ -129,11 +131,11 @@ class DocumentSchedules:
         )
         if not await triggers.save(after):
             return False
-        await self._at.gatherings.drop(name)  # what was gathered is for other filters
+        await self._backend.gatherings.drop(name)  # what was collected is for other filters
         return True
 
     def _fresh(self, name: str, workflow_id: str, wanted: Settings) -> Trigger:
-        now_ms = self._at.clock.now_ms()
+        now_ms = self._backend.clock.now_ms()
         return Trigger(
             trigger_id=name,
             workflow_id=workflow_id,

@@ -1,7 +1,7 @@
-"""Changing workflows: what each change means, worked out once for every store.
+"""Changes of workflows: what each one means, worked out once for every store.
 
-Every change is made from a revision that the caller names. Who names none changes what is there
-now, and is told when somebody else came first.
+Every change is made from a revision that the caller names. A caller that names none changes what is
+there now, and gets StaleError when another change came first.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class WorkflowService:
     """Creates workflows, adds versions, publishes, rolls back, enables."""
 
     def __init__(self, backend: Backend) -> None:
-        self._at = backend
+        self._backend = backend
         self._schedules = DocumentSchedules(backend)
 
     async def read(self, source: Any) -> Definition:
         """Return the definition in a document; DefinitionError lists every problem."""
-        examined = await self._at.examine(source)
+        examined = await self._backend.examine(source)
         if examined.definition is None:
             raise DefinitionError(examined.problems)
         check_identifier("workflow_id", examined.definition.workflow_id)
@@ -38,7 +38,7 @@ class WorkflowService:
         self, definition: Definition, *, note: str = "", publish: bool = True
     ) -> WorkflowRecord:
         """Create the workflow that a definition names, with it as version 1."""
-        now_ms = self._at.clock.now_ms()
+        now_ms = self._backend.clock.now_ms()
         workflow = WorkflowRecord(
             workflow_id=definition.workflow_id,
             revision=1,
@@ -49,7 +49,7 @@ class WorkflowService:
             changed_ms=now_ms,
         )
         version = _version(workflow, definition, note)
-        if not await self._at.registry.save(workflow, version, definition):
+        if not await self._backend.registry.save(workflow, version, definition):
             raise StateConflictError(
                 f"there is a workflow called {definition.workflow_id} already:"
                 " add a version to it, or change the document's id",
@@ -76,7 +76,7 @@ class WorkflowService:
                 "ID_MISMATCH",
             )
         before = await self._current(workflow_id, expected)
-        newest = await self._at.registry.version(workflow_id, before.latest)
+        newest = await self._backend.registry.version(workflow_id, before.latest)
         if newest is not None and newest.definition_ref == definition.ref:
             wanted = before.latest if publish else before.published
             return await self._change(before, published=wanted)
@@ -88,17 +88,17 @@ class WorkflowService:
     async def publish(
         self, workflow_id: str, number: int | None, expected: int | None
     ) -> WorkflowRecord:
-        """Let new runs use a version; None: the newest one."""
+        """Publish a version, which new runs then use; None: the newest one."""
         before = await self._current(workflow_id, expected)
         wanted = before.latest if number is None else number
-        if await self._at.registry.version(workflow_id, wanted) is None:
+        if await self._backend.registry.version(workflow_id, wanted) is None:
             raise NotThereError(
                 f"workflow {workflow_id} has no version {wanted}: it has 1 to {before.latest}"
             )
         return await self._change(before, published=wanted)
 
     async def roll_back(self, workflow_id: str, expected: int | None) -> WorkflowRecord:
-        """Let new runs use the version before the published one."""
+        """Publish the version before the published one."""
         before = await self._current(workflow_id, expected)
         if before.published is None or before.published == 1:
             raise StateConflictError(
@@ -109,7 +109,7 @@ class WorkflowService:
         return await self._change(before, published=before.published - 1)
 
     async def enable(self, workflow_id: str, enabled: bool, expected: int | None) -> WorkflowRecord:
-        """Allow new runs, or no longer; runs that go on are not concerned."""
+        """Allow new runs, or no longer; running ones are not affected."""
         return await self._change(await self._current(workflow_id, expected), enabled=enabled)
 
     async def definition_of(self, workflow_id: str, number: int | None) -> Definition:
@@ -127,21 +127,21 @@ class WorkflowService:
                 "NOT_PUBLISHED",
             )
         version = await self.version(workflow_id, wanted)
-        definition = await self._at.archive.definition(version.definition_ref)
+        definition = await self._backend.archive.definition(version.definition_ref)
         if definition is None:
             raise NotThereError(f"the definition of {workflow_id} version {wanted} is gone")
         return definition
 
     async def known(self, workflow_id: str) -> WorkflowRecord:
         """Return a workflow that must exist."""
-        workflow = await self._at.registry.workflow(workflow_id)
+        workflow = await self._backend.registry.workflow(workflow_id)
         if workflow is None:
             raise NotThereError(f"there is no workflow called {workflow_id}")
         return workflow
 
     async def version(self, workflow_id: str, number: int) -> WorkflowVersion:
         """Return a version that must exist."""
-        version = await self._at.registry.version(workflow_id, number)
+        version = await self._backend.registry.version(workflow_id, number)
         if version is None:
             raise NotThereError(f"workflow {workflow_id} has no version {number}")
         return version
@@ -154,7 +154,7 @@ class WorkflowService:
 
     def _next(self, before: WorkflowRecord, **changes: Any) -> WorkflowRecord:
         return msgspec.structs.replace(
-            before, revision=before.revision + 1, changed_ms=self._at.clock.now_ms(), **changes
+            before, revision=before.revision + 1, changed_ms=self._backend.clock.now_ms(), **changes
         )
 
     async def _change(self, before: WorkflowRecord, **changes: Any) -> WorkflowRecord:
@@ -174,7 +174,7 @@ class WorkflowService:
         *,
         before: WorkflowRecord,
     ) -> None:
-        if not await self._at.registry.save(after, version, definition):
+        if not await self._backend.registry.save(after, version, definition):
             raise _stale(after.workflow_id, after.revision - 1, None)
         audit.note(f"workflow {after.workflow_id}", before, after)
         await self._schedules.follow(after.workflow_id)
