@@ -1,7 +1,9 @@
-"""Examining this machine and the services of a cluster: what `onward doctor` does.
+"""The checks of `onward doctor`: this machine, and the services of a cluster.
 
-Nothing is changed by looking: no queue, no table and no key is made. A client library is imported
-only when its service is asked about, so that a machine without the extras can be examined too.
+A check changes nothing: no queue, no table and no key is made. A client library is imported only
+when its service is checked, so that a machine without the extras can be examined too.
+
+In order: findings and the judgements that need no service, then the machine, then each service.
 """
 
 from __future__ import annotations
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
     from onward.adapters.redis.health import RedisFacts
 
 
-# -- What `onward doctor` has to say: findings, and the judgements that need no service to make.
-
-
 Level = Literal["ok", "warning", "problem"]
 
 SKEW_WARNING_MS = 1_000
@@ -41,7 +40,7 @@ _MOST_USED = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: what was looked at, how it is, what was found, and what to do about it.
+    """The result of one check: what was found, how bad it is, and what to do about it.
 
     A finding that is not `ok` always has a fix.
     """
@@ -135,20 +134,20 @@ class DoctorTarget:
     queue_type: Literal["classic", "quorum"] = "classic"
 
 
-async def examine(patient: DoctorTarget) -> list[Finding]:
+async def examine(target: DoctorTarget) -> list[Finding]:
     """Return every finding; a service that is away is one of them and never an exception.
 
     No finding holds a password.
     """
     checks = (
-        ("rabbitmq", patient.rabbitmq_url, lambda url: _rabbitmq(url, patient.queue_type)),
-        ("redis", patient.redis_url, _redis),
-        ("postgres", patient.postgres_url, _postgres),
+        ("rabbitmq", target.rabbitmq_url, lambda url: _rabbitmq(url, target.queue_type)),
+        ("redis", target.redis_url, _redis),
+        ("postgres", target.postgres_url, _postgres),
     )
     answers = await asyncio.gather(
         *(_service(name, url, look) for name, url, look in checks if url is not None)
     )
-    return [*_machine(patient.database), *(one for answer in answers for one in answer)]
+    return [*_machine(target.database), *(finding for answer in answers for finding in answer)]
 
 
 # -- this machine --------------------------------------------------------------------------------
@@ -165,7 +164,7 @@ def _machine(database: Path) -> Iterator[Finding]:
 def _folder(database: Path) -> Finding:
     """Try to write where the database would be; a folder that is not there yet is not made."""
     wanted = database.absolute().parent
-    folder = next(one for one in (wanted, *wanted.parents) if one.exists())
+    folder = next(path for path in (wanted, *wanted.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -178,10 +177,10 @@ def _folder(database: Path) -> Finding:
 
 def _clock() -> Finding:
     now_ms = HostClock().now_ms()
-    told = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    now = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     if now_ms < _BEFORE_ONWARD_MS:
-        return Finding("clock", "problem", f"it is set to {told}", "set it, best with NTP")
-    return Finding("clock", "ok", told)
+        return Finding("clock", "problem", f"it is set to {now}", "set it, best with NTP")
+    return Finding("clock", "ok", now)
 
 
 def _extras() -> Finding:

@@ -1,4 +1,4 @@
-"""The host's adapters for commands that need no engine: clock, ids, log, secrets and the vault."""
+"""The host's adapters for commands without an engine: clock, ids, log, secrets and the vault."""
 
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.log import configure_log
@@ -9,10 +9,10 @@ __all__ = ["Vault", "configure_log", "new_id", "now_ms", "open_secrets", "open_v
 
 
 def now_ms() -> int:
-    """Return the time in epoch milliseconds, for what is only shown."""
+    """Return the time in epoch milliseconds, for display."""
     return HostClock().now_ms()
 
 
 def new_id() -> str:
-    """Return an id that nothing else has, for an event that is sent to an engine."""
+    """Return a unique id, for an event that is sent to an engine."""
     return HostChance().publish_id()

@@ -1,18 +1,23 @@
-"""What a process of the cluster tells about itself: its endpoint, its numbers and its spans."""
+"""What a process reports about itself and about runs: endpoint, metrics, spans, lifecycle events.
+
+`Telemetry` is one process as others see it; `publish_lifecycle` publishes the lifecycle of runs to
+a URL or into a file; `until_full` ends a worker that has grown too large.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from onward import __version__
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.event_file import EventFile
 from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
+from onward.adapters.host.memory import resident_mb
 from onward.adapters.sql.database import SqlDatabase
 from onward.adapters.sql.publish_positions import TablePublishPositions
 from onward.adapters.telemetry.endpoint import TEXT_FORMAT, Endpoint, EndpointResponse
@@ -23,58 +28,21 @@ from onward.ports.storage.run_queries import RunQueries
 from onward.ports.telemetry import RESTARTS, UNMEASURED, Meter, Tracer
 from onward.runtime.instrumentation import Instrumentation
 from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher, Send
+from onward.runtime.tasks import cancel
 from onward.runtime.triggers.event_hub import HttpSink
 
 if TYPE_CHECKING:
     from onward.adapters.telemetry.otel import OtelTracer
     from onward.adapters.telemetry.prometheus import PrometheusMeter
-from collections.abc import Coroutine
-from typing import Any
-
-from onward.adapters.host.memory import resident_mb
-from onward.runtime.tasks import cancel
-
-# -- Wiring what tells of the lifecycle of runs: to a URL, or into a file.
-
-
-def check_sink(target: str) -> None:
-    """Raise InputError unless events can be sent to a target at all."""
-    if target.startswith(("http://", "https://")):
-        return
-    if not target.startswith("file:") or not _file(target).name:
-        raise InputError(
-            f"--lifecycle-events {target}: write an http:// or https:// URL, or file:PATH"
-        )
-    if not _file(target).parent.is_dir():
-        raise InputError(f"--lifecycle-events {target}: there is no folder {_file(target).parent}")
-
-
-async def publish_lifecycle(
-    target: str, archive: RunQueries, tables: SqlDatabase, http: HostHttp, *, late_ms: int
-) -> None:
-    """Publish the lifecycle of runs to a target until cancelled; any number of processes may."""
-    send: Send = EventFile(_file(target))
-    if not target.startswith("file:"):
-        send = HttpSink(http, target)
-    holder = HostChance().publish_id()
-    outlets, clock = TablePublishPositions(tables), HostClock()
-    publisher = LifecyclePublisher(
-        archive, outlets, send, clock, HostLog(), holder, late_ms=late_ms
-    )
-    # Its name is no secret, and the target may hold one.
-    await publisher.run(f"lifecycle-{derive(target)}")
-
-
-def _file(target: str) -> Path:
-    return Path(target.removeprefix("file:").removeprefix("//"))
-
 
 READY_FOR_S = 1.0
 """How long an answer about the services stands: probes shall not be a load of their own."""
+SIZE_CHECK_S = 1.0
+"""How often the size of a process is checked."""
 
 
-class Checked(Protocol):
-    """Services that can be asked how they are (`Cluster`)."""
+class ServiceHealth(Protocol):
+    """Services that report their health (`Cluster`, or a stand-in)."""
 
     async def health(self) -> dict[str, str | None]:
         """Return why each service cannot be used; None for one that can."""
@@ -86,7 +54,7 @@ class Checked(Protocol):
 
 
 class Telemetry:
-    """One process as others see it. Nothing of it costs anything unless it was asked for.
+    """One process as others see it. What was not asked for costs nothing.
 
     `metrics` is where to listen; `otel` is where spans go; `role` is what the process is.
     Raises InputError for what is not installed, or an endpoint that is none.
@@ -99,17 +67,17 @@ class Telemetry:
         self._meter = _prometheus(self._reconnects) if metrics else None
         self._tracer = _otel(otel, role) if otel else None
         self._endpoint: Endpoint | None = None
-        self._cluster: Checked | None = None
+        self._cluster: ServiceHealth | None = None
         self._lost: dict[str, int] = {}
         self._why = "it is starting"
         self._seen: tuple[float, dict[str, str | None]] | None = None
-        self._looking = asyncio.Lock()
+        self._asking = asyncio.Lock()
         meter: Meter = self._meter or UNMEASURED
         tracer: Tracer | None = self._tracer
         self.watch = Instrumentation(meter, tracer)
 
     async def open(self) -> tuple[str, int] | None:
-        """Listen, and return where; InputError when the address cannot be had."""
+        """Listen, and return where; InputError when the address cannot be used."""
         if self._place is None:
             return None
         self._endpoint = Endpoint(
@@ -131,12 +99,12 @@ class Telemetry:
         if self._tracer is not None:
             self._tracer.close()
 
-    def serving(self, cluster: Checked) -> None:
+    def serving(self, cluster: ServiceHealth) -> None:
         """The services are connected: from now on they are asked."""
         self._cluster, self._seen = cluster, None
 
     def away(self, why: str, *, outage: bool = False) -> None:
-        """The process has let go of its services: it is not ready, and this is why."""
+        """The process has left its services: it is not ready, and this is why."""
         if self._cluster is not None:
             for service, count in self._cluster.reconnects().items():
                 self._lost[service] = self._lost.get(service, 0) + count
@@ -157,14 +125,14 @@ class Telemetry:
     async def _ready(self) -> EndpointResponse:
         if self._cluster is None:
             return _json(503, {"ready": False, "reason": self._why})
-        services = await self._looked(self._cluster)
+        services = await self._health(self._cluster)
         ready = not any(services.values())
-        told = {name: why or "ok" for name, why in services.items()}
-        return _json(200 if ready else 503, {"ready": ready, "services": told})
+        answers = {name: why or "ok" for name, why in services.items()}
+        return _json(200 if ready else 503, {"ready": ready, "services": answers})
 
-    async def _looked(self, cluster: Checked) -> dict[str, str | None]:
+    async def _health(self, cluster: ServiceHealth) -> dict[str, str | None]:
         now = asyncio.get_running_loop().time
-        async with self._looking:
+        async with self._asking:
             if self._seen is None or now() - self._seen[0] > READY_FOR_S:
                 services = await cluster.health()
                 self._seen = (now(), services)
@@ -203,10 +171,42 @@ def _json(status: int, value: dict[str, object]) -> EndpointResponse:
     return EndpointResponse(status, "application/json", json.dumps(value).encode() + b"\n")
 
 
-# -- Working until a process has become too large: what leaks is given back by starting anew.
+# -- the lifecycle of runs: to a URL, or into a file -----------------------------------------------
 
 
-LOOK_S = 1.0
+def check_sink(target: str) -> None:
+    """Raise InputError unless events can be sent to a target at all."""
+    if target.startswith(("http://", "https://")):
+        return
+    if not target.startswith("file:") or not _file(target).name:
+        raise InputError(
+            f"--lifecycle-events {target}: write an http:// or https:// URL, or file:PATH"
+        )
+    if not _file(target).parent.is_dir():
+        raise InputError(f"--lifecycle-events {target}: there is no folder {_file(target).parent}")
+
+
+async def publish_lifecycle(
+    target: str, archive: RunQueries, tables: SqlDatabase, http: HostHttp, *, late_ms: int
+) -> None:
+    """Publish the lifecycle of runs to a target until cancelled; any number of processes may."""
+    send: Send = EventFile(_file(target))
+    if not target.startswith("file:"):
+        send = HttpSink(http, target)
+    holder = HostChance().publish_id()
+    positions, clock = TablePublishPositions(tables), HostClock()
+    publisher = LifecyclePublisher(
+        archive, positions, send, clock, HostLog(), holder, late_ms=late_ms
+    )
+    # Its name is no secret, and the target may hold one.
+    await publisher.run(f"lifecycle-{derive(target)}")
+
+
+def _file(target: str) -> Path:
+    return Path(target.removeprefix("file:").removeprefix("//"))
+
+
+# -- the size of a process: memory that leaked is returned by starting anew ------------------------
 
 
 async def until_full(work: Coroutine[Any, Any, None], max_mb: int | None) -> int | None:
@@ -214,7 +214,9 @@ async def until_full(work: Coroutine[Any, Any, None], max_mb: int | None) -> int
     working = asyncio.create_task(work)
     try:
         while True:
-            done, _ = await asyncio.wait([working], timeout=None if max_mb is None else LOOK_S)
+            done, _ = await asyncio.wait(
+                [working], timeout=None if max_mb is None else SIZE_CHECK_S
+            )
             if done:
                 await working
                 return None

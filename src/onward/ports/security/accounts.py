@@ -1,7 +1,7 @@
-"""Who may ask for what: people with passwords, programs with tokens, and the roles of both.
+"""Accounts: people with passwords, programs with tokens, and the roles of both.
 
-Secrets are never kept: a password as a slow hash, a token and the secret of a login as SHA-256
-(they are random and long, so a fast hash cannot be guessed back).
+Secrets are never stored: a password only as a slow hash, a token and the secret of a login as
+SHA-256 (they are random and long, so a fast hash cannot be guessed back).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ RANK: dict[Role, int] = {"viewer": 1, "editor": 2, "admin": 3}
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks."""
+    """The caller of a request."""
 
     kind: Literal["local", "operator", "token", "user"]
-    """`local`: somebody on this machine; `operator`: whoever has the token of the command line."""
+    """`local`: a user of this machine; `operator`: the holder of the command line's token."""
     name: str
     role: Role
     workflows: tuple[str, ...] | None = None
@@ -29,7 +29,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def actor(self) -> str:
-        """Return who it is, as the audit log tells it."""
+        """Return its name in the audit log."""
         return self.kind if self.kind in {"local", "operator"} else f"{self.kind}:{self.name}"
 
 
@@ -46,7 +46,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiToken(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program shows instead of a password."""
+    """What a program sends instead of a password."""
 
     token_id: str
     name: str
@@ -62,7 +62,7 @@ class ApiToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
-    """A browser in which somebody has logged in."""
+    """A browser session of a user."""
 
     hash: str
     name: str
@@ -72,14 +72,14 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Accounts(Protocol):
-    """Keeps users, tokens and logins."""
+    """Stores users, tokens and logins."""
 
     async def anyone(self, now_ms: int) -> bool:
-        """Return whether there is a user or token with which somebody could get in."""
+        """Return whether there is an enabled user or a valid token."""
         ...
 
     async def add_user(self, user: User) -> bool:
-        """Keep a new user; False when there is one of that name."""
+        """Add a user; False when there is one of that name."""
         ...
 
     async def change_user(self, user: User, *, log_out: bool) -> bool:
@@ -87,7 +87,7 @@ class Accounts(Protocol):
         ...
 
     async def remove_user(self, name: str) -> bool:
-        """Forget a user and its logins; False when there is none."""
+        """Delete a user and its logins; False when there is none."""
         ...
 
     async def user(self, name: str) -> User | None:
@@ -99,7 +99,7 @@ class Accounts(Protocol):
         ...
 
     async def add_token(self, token: ApiToken) -> None:
-        """Keep a new token."""
+        """Add a token."""
         ...
 
     async def token(self, token_id: str) -> ApiToken | None:
@@ -107,7 +107,7 @@ class Accounts(Protocol):
         ...
 
     async def token_of(self, hash_: str) -> ApiToken | None:
-        """Return the token with this hash, whether it still counts or not."""
+        """Return the token with this hash, valid or not."""
         ...
 
     async def tokens(self, *, before: str, limit: int) -> list[ApiToken]:
@@ -115,15 +115,15 @@ class Accounts(Protocol):
         ...
 
     async def revoke_token(self, token_id: str, now_ms: int) -> bool:
-        """Let a token count no more; False when it does not count already or does not exist."""
+        """Revoke a token; False when it is revoked already or does not exist."""
         ...
 
     async def use_token(self, token_id: str, now_ms: int) -> None:
-        """Note that a token was used."""
+        """Record that a token was used."""
         ...
 
     async def add_login(self, login: Login) -> None:
-        """Keep a new login, and drop those that are over."""
+        """Add a login, and delete those that have expired."""
         ...
 
     async def login_of(self, hash_: str) -> tuple[Login, User] | None:
@@ -139,7 +139,7 @@ class Passwords(Protocol):
     """Hashes passwords so that guessing is slow."""
 
     async def hash(self, password: str) -> str:
-        """Return how a password is kept."""
+        """Return the form in which a password is stored."""
         ...
 
     async def fits(self, hash_: str | None, password: str) -> bool:

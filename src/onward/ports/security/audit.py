@@ -29,7 +29,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditLog(Protocol):
-    """Keeps entries. None is ever changed."""
+    """Stores entries. None is ever changed."""
 
     async def write(self, entry: AuditEntry) -> None:
         """Add an entry."""
@@ -42,5 +42,5 @@ class AuditLog(Protocol):
         ...
 
     async def prune(self, before_ms: int) -> int:
-        """Drop entries from before a moment, and say how many."""
+        """Delete entries from before a moment, and return how many."""
         ...

@@ -27,14 +27,14 @@ class CredentialType(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = False
     """Whether it may have other fields too."""
     trial: str = ""
-    """How it can be tried: `http`, `smtp`, or not at all."""
+    """How it can be tested: `http`, `smtp`, or "": not at all."""
 
 
 _PASSWORD = Field(name="password", title="Password", secret=True)
 
 TYPES = {
-    one.name: one
-    for one in (
+    credential_type.name: credential_type
+    for credential_type in (
         CredentialType(
             name="http_basic",
             title="HTTP: user name and password",

@@ -1,4 +1,7 @@
-"""Credentials that the master keeps for all its workers: typed, sealed, and for some workflows."""
+"""Credentials: typed, sealed, and allowed for some workflows.
+
+Documents and messages hold a name; only a worker sees the values, through `Secrets`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
-
-# -- Credentials by reference: documents and messages hold a name, only a worker sees the values.
 
 
 class Secrets(Protocol):
@@ -48,7 +49,7 @@ class NamedIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CredentialBook(Protocol):
-    """Keeps credentials. The fields go in, and come out only where a node or a test needs them.
+    """Stores credentials. Their fields are read only where a node or a test needs them.
 
     CredentialError: there is no key, or not the one that sealed it, or it was tampered with.
     """
@@ -58,7 +59,7 @@ class CredentialBook(Protocol):
         ...
 
     async def remove(self, name: str, revision: int | None) -> bool:
-        """Forget a credential (at a revision); False when it is not there."""
+        """Delete a credential (at a revision); False when it is not there."""
         ...
 
     async def credential(self, name: str) -> Credential | None:

@@ -1,4 +1,4 @@
-"""Sealing what must be kept and read again, but by nobody who only sees the store."""
+"""Sealing and signing with keys that are not in the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Sealer(Protocol):
-    """Seals texts with a key that is not in the store."""
+    """Seals texts that are stored and read again, so that the store alone does not reveal them."""
 
     def seal(self, purpose: str, text: str) -> str:
         """Return a text sealed for a purpose, in one word; CredentialError when there is no key."""
@@ -24,11 +24,8 @@ class Sealer(Protocol):
         ...
 
 
-# -- Signing what is given to others and comes back.
-
-
 class Signer(Protocol):
-    """Signs with a key that only servers know."""
+    """Signs what is given to others and comes back, with a key that only servers know."""
 
     def sign(self, data: bytes) -> bytes:
         """Return a signature; CredentialError when there is no key and none can be made."""

@@ -1,4 +1,4 @@
-"""Events that wait for others which belong to them, before they start a run together."""
+"""Sets of events that start a run together, stored until the last of them has come."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onward.ports.storage.triggers import Firing
 
 
 class EventSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Events of one trigger that came so far, and what they have met of what it waits for."""
+    """Events of one trigger so far, and which of its filters they have met."""
 
     name: str
     began_ms: int
@@ -26,7 +26,7 @@ class EventSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CollectedEvents(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is open of one trigger, as it is at one revision."""
+    """The open sets of one trigger, at one revision."""
 
     revision: int = 0
     open: tuple[EventSet, ...] = ()
@@ -41,18 +41,18 @@ class EventJoin(msgspec.Struct, frozen=True, kw_only=True):
     after: CollectedEvents
     """What is open then; its revision is one above that which was read."""
     name: str = ""
-    """The gathering that the event is in from now on."""
+    """The set that the event joins."""
     event: bytes | None = None
-    """The event; None: it only ends the gathering, and is no part of it."""
+    """The event; None: it only completes the set, and is no part of it."""
     firing: Firing | None = None
-    """What the gathering starts now that it is complete."""
+    """What the set starts now that it is complete."""
 
 
 class EventSets(Protocol):
-    """Keeps gatherings."""
+    """Stores event sets."""
 
     async def read(self, trigger_id: str) -> CollectedEvents:
-        """Return what is open of a trigger."""
+        """Return the open sets of a trigger."""
         ...
 
     async def knows(self, trigger_id: str, event_key: str) -> bool:
@@ -60,7 +60,7 @@ class EventSets(Protocol):
         ...
 
     async def events(self, trigger_id: str, name: str) -> list[Mapping[str, Any]]:
-        """Return the events of a gathering that is open, in the order they came."""
+        """Return the events of an open set, in the order they came."""
         ...
 
     async def join(self, joining: EventJoin) -> bool:
@@ -71,9 +71,9 @@ class EventSets(Protocol):
         ...
 
     async def drop(self, trigger_id: str) -> None:
-        """Forget everything of a trigger."""
+        """Delete everything of a trigger."""
         ...
 
     async def drop_events(self, before_ms: int) -> None:
-        """Forget events that came before a moment."""
+        """Delete events that came before a moment."""
         ...

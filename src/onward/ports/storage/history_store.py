@@ -1,4 +1,4 @@
-"""Definitions and history, kept for everyone: the master writes it, workers read definitions.
+"""The store of definitions and history: masters write it, workers read definitions.
 
 Statuses and completions arrive at least once and in any order. Folding is idempotent: a node run is
 written once for each (execution, token, node), and a run's terminal state is final.
@@ -15,25 +15,25 @@ from onward.kernel.run_events import RunEvent
 
 
 class Silence(NamedTuple):
-    """A run that has not ended, and when a message last spoke of it (to some seconds)."""
+    """A run that has not ended, and when a message last mentioned it (to some seconds)."""
 
     execution: RunRecord
     heard_ms: int
 
 
 class EventLog(Protocol):
-    """Keeps what happened in runs, where a ledger does that."""
+    """The event logs of runs, where the history store has them."""
 
     async def tell(self, execution_id: str, event: RunEvent) -> None:
-        """Write what happened to a run that has not ended into its log of events."""
+        """Write an event into the log of a run that has not ended."""
         ...
 
 
 class HistoryStore(Protocol):
-    """The ledger."""
+    """Stores definitions, runs and their history."""
 
     async def save_definition(self, definition: Definition) -> None:
-        """Keep a definition; the same one may be saved any number of times."""
+        """Save a definition; the same one may be saved any number of times."""
         ...
 
     async def definition(self, ref: str) -> Definition | None:
@@ -43,7 +43,7 @@ class HistoryStore(Protocol):
     async def begin(
         self, execution: RunRecord, start: bytes = b"", kept: Sequence[VisitRecord] = ()
     ) -> bool:
-        """Note that a run starts. False: there is one of that id already.
+        """Record that a run starts. False: there is one of that id already.
 
         `start` is a JSON array of the tokens it begins with: from them it can be begun again.
         `kept` is a history that it has from the beginning.
@@ -65,11 +65,11 @@ class HistoryStore(Protocol):
         ...
 
     async def node_runs(self, execution_id: str) -> list[VisitRecord]:
-        """Return what the nodes of a run came to, in the order it was recorded."""
+        """Return the visits of a run, in the order they were recorded."""
         ...
 
     async def quiet(self, before_ms: int, *, after: str = "", limit: int = 100) -> list[Silence]:
-        """Return runs that have not ended and of which nothing was heard since a moment.
+        """Return runs that have not ended and that no message has mentioned since a moment.
 
         In the order of their ids, from the first behind `after`.
         """
@@ -82,10 +82,10 @@ class HistoryStore(Protocol):
     async def regenerate(self, execution_id: str, generation: int, now_ms: int) -> bool:
         """Make the next generation of a run its own, once. False: it ended, or another did it.
 
-        It counts as heard of now.
+        It counts as mentioned now.
         """
         ...
 
     async def prune(self, before_ms: int) -> int:
-        """Drop runs that ended before a moment, with all that belongs to them; say how many."""
+        """Delete runs that ended before a moment, with all that is theirs; return how many."""
         ...

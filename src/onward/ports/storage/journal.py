@@ -1,4 +1,4 @@
-"""The durable memory of the embedded engine: everything that must be true together, in one commit.
+"""The journal of the embedded engine: everything that must be true together, in one commit.
 
 A batch is what some number of handled tokens did: tokens consumed and sent, timers, coordination
 cells, payloads, node runs, executions. It is committed whole or not at all, so consuming a token,
@@ -45,7 +45,7 @@ class JournalCommit:
 
 
 class Journal(Protocol):
-    """Where batches go and what a restart finds. One process writes it at a time."""
+    """Stores commits, and what a restart reads. One process writes it at a time."""
 
     def commit(self, batch: JournalCommit) -> None:
         """Make the whole batch durable before returning. Called from one thread at a time."""
@@ -88,7 +88,7 @@ class Journal(Protocol):
         ...
 
     def node_runs(self, execution_id: str) -> Iterator[VisitRecord]:
-        """Iterate over what the nodes of a run came to, in the order it was recorded."""
+        """Iterate over the visits of a run, in the order they were recorded."""
         ...
 
     def last_event(self, execution_id: str) -> int:

@@ -11,7 +11,7 @@ class Payloads(Protocol):
     """A content-addressed store shared by all workers."""
 
     async def put(self, execution_id: str, payload: Payload) -> None:
-        """Keep a payload; the same one may be put any number of times."""
+        """Store a payload; the same one may be put any number of times."""
         ...
 
     async def get(self, execution_id: str, ref: Ref) -> bytes:

@@ -1,4 +1,4 @@
-"""How far what happened has been told to somebody outside, who is told everything in order."""
+"""The published position of each event publisher: sinks outside receive all events in order."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Protocol
 
 
 class PublishPositions(Protocol):
-    """Keeps a place in the log of all events for each outlet. One process at a time tells."""
+    """Stores a place in the log of all events for each publisher, held by one process at a time."""
 
     async def take(
         self, name: str, holder: str, *, first: int, now_ms: int, until_ms: int
     ) -> int | None:
-        """Take an outlet until a moment, and return up to which place it has been told.
+        """Take a publisher until a moment, and return the last place it has published.
 
-        None: another holds it. One that is new begins after the place `first`.
+        None: another process holds it. A new one begins after the place `first`.
         """
         ...
 
     async def move(self, name: str, holder: str, place: int, *, until_ms: int) -> bool:
-        """Note how far it has been told, and hold it longer. False: another has taken it."""
+        """Record the published place, and hold it longer. False: another process has taken it."""
         ...

@@ -1,4 +1,4 @@
-"""Reading the past and the present of runs, in pages: nothing here returns all there is."""
+"""Queries about runs, in pages: `RunQueries` for a server, `History` for a file without one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlacedVisit(NamedTuple):
 
 
 class NodeTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What all visits of one node came to, and how often."""
+    """How many visits of one node have a status, and when they were."""
 
     node_id: str
     status: str
@@ -62,7 +62,7 @@ class NodeTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the visits inside one item came to."""
+    """The visits inside one item, and how many failed."""
 
     place: int
     lineage: Lineage
@@ -102,7 +102,7 @@ class StoredLines(NamedTuple):
     attempt: int
     lineage: Lineage
     lines: bytes
-    """JSON, as `kernel.lines` writes it."""
+    """JSON, as `kernel.log_lines` writes it."""
 
 
 class StartKey(NamedTuple):
@@ -113,7 +113,7 @@ class StartKey(NamedTuple):
 
 
 class RunQueries(Protocol):
-    """What is known about runs. Every method reads one page or one thing."""
+    """Reads runs and their history. Every method returns one page or one record."""
 
     async def run(self, execution_id: str) -> RunRecord | None:
         """Return one run."""
@@ -132,7 +132,7 @@ class RunQueries(Protocol):
         ...
 
     async def totals(self, execution_id: str) -> list[NodeTotals]:
-        """Return what the nodes of a run came to, a line for each node and status."""
+        """Return totals of the visits of a run, a line for each node and status."""
         ...
 
     async def items(
@@ -168,7 +168,7 @@ class RunQueries(Protocol):
     async def lines(
         self, execution_id: str, *, node_id: str, after: int, limit: int
     ) -> list[StoredLines]:
-        """Return what visits after a place wrote to the log; `node_id` "" is any node."""
+        """Return the log lines of visits after a place; `node_id` "" is any node."""
         ...
 
     async def counts(self, since_ms: int) -> Mapping[tuple[str, str], int]:
@@ -176,18 +176,18 @@ class RunQueries(Protocol):
         ...
 
     async def claim_key(self, key: str, wanted: StartKey, at_ms: int) -> StartKey:
-        """Note what a key stands for, unless it is known; return what it stands for."""
+        """Store what a key stands for, unless it is known; return what it stands for."""
         ...
 
     async def drop_keys(self, before_ms: int) -> None:
-        """Forget keys that were claimed before a moment."""
+        """Delete keys that were claimed before a moment."""
         ...
 
 
 def newest(parked: Iterable[RunRecord], begun: Iterable[RunRecord], limit: int) -> list[RunRecord]:
     """Return a page of runs, newest first. One that began after the parked were read is in both."""
-    runs = {one.execution_id: one for one in (*parked, *begun)}.values()
-    return sorted(runs, key=lambda one: (one.started_ms, one.execution_id), reverse=True)[:limit]
+    runs = {run.execution_id: run for run in (*parked, *begun)}.values()
+    return sorted(runs, key=lambda run: (run.started_ms, run.execution_id), reverse=True)[:limit]
 
 
 def inside_item(execution_id: str, split: str, index: int) -> bytes:
@@ -200,11 +200,11 @@ def inside_split(split: str) -> bytes:
     return b'"split_node_id":' + msgspec.json.encode(split)
 
 
-# -- What can be known about runs without serving them.
+# -- a file without a server -----------------------------------------------------------------------
 
 
 class History(Protocol):
-    """A view of the journal that never changes it and never waits for who does."""
+    """A read-only view of the journal, which never waits for the engine that writes it."""
 
     def executions(self) -> list[RunRecord]:
         """Return every run, newest first."""
@@ -219,7 +219,7 @@ class History(Protocol):
         ...
 
     def node_runs(self, execution_id: str) -> Iterator[VisitRecord]:
-        """Iterate over what the nodes of a run came to, in the order it was recorded."""
+        """Iterate over the visits of a run, in the order they were recorded."""
         ...
 
     def quarantine(self) -> list[QuarantineRecord]:
@@ -247,5 +247,5 @@ class History(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...

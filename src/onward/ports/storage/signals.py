@@ -1,4 +1,4 @@
-"""Signals that were sent to runs, and which run started which: what outlives the runs' state."""
+"""Stored signals to runs, and links between parent and child runs: both outlive the runs' state."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class StoredSignal(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     signal_id: str
     content: bytes
-    """What it brings, as `kernel.waiting.Sent` in JSON."""
+    """Its value, as `kernel.signal_waits.Sent` in JSON."""
     sender: str
-    """How it came: `api`, `webhook`, or the approver."""
+    """Its origin: `api`, `webhook`, `event`, or the approver."""
     sent_ms: int
 
 
@@ -29,10 +29,10 @@ class PlacedSignal(NamedTuple):
 
 
 class SignalLog(Protocol):
-    """Every signal that was sent to a run."""
+    """Stores every signal to a run."""
 
     async def keep(self, signal: StoredSignal) -> bool:
-        """Note a signal; False: there is one of that id at that address already."""
+        """Store a signal; False: there is one of that id at that address already."""
         ...
 
     async def signal(self, execution_id: str, address: str, signal_id: str) -> StoredSignal | None:
@@ -54,14 +54,14 @@ class ChildLink(msgspec.Struct, frozen=True, kw_only=True):
     depth: int
     """How many runs are above the child."""
     waits: bool
-    """Whether the parent waits for what becomes of the child."""
+    """Whether the parent waits for the end of the child."""
 
 
 class ChildLinks(Protocol):
-    """Which run started which."""
+    """Stores which run started which."""
 
     async def add(self, link: ChildLink) -> None:
-        """Note a link; the first one of a child stands."""
+        """Store a link; the first one of a child stands."""
         ...
 
     async def parents(self, children: Sequence[str]) -> list[ChildLink]:
@@ -69,7 +69,7 @@ class ChildLinks(Protocol):
         ...
 
     async def children(self, parent_id: str, *, after: str, limit: int) -> list[ChildLink]:
-        """Return a page of what a run has started, by the child's id."""
+        """Return a page of the children of a run, by their ids."""
         ...
 
     async def untold(self) -> list[ChildLink]:

@@ -1,7 +1,7 @@
-"""How many runs of a workflow may go on at once, how often they may start, and who waits for that.
+"""Start rules: how many runs of a workflow may run at once, and how often they may start.
 
-A run that may not start yet is parked: a line that is kept, in order, until there is room. Room is
-counted from the runs themselves, so whoever held it and died gives it back by having ended.
+A run that may not start yet is parked: a row that is stored, in order, until there is room. Room is
+counted from the runs themselves, so a run that has ended, however it did, leaves its room.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from onward.kernel.messages import CompletionMessage
 from onward.kernel.records import Definition
 
 AT_ONCE = 1000
-"""Runs that are let go in one step."""
+"""Runs that are released in one step."""
 AGAIN_MS = 30_000
-"""After this time, what was let go and did not start is started by another."""
+"""After this time, a run that was released and did not start is started by another process."""
 
 
 class StartRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,19 +25,19 @@ class StartRule(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
     """An expression on `$trigger`; empty: one key for the workflow."""
     concurrency: int | None = None
-    """How many may go on at once."""
+    """How many may run at once."""
     rate: int | None = None
     """How many may start..."""
     per_ms: int = 60_000
     """...within so long."""
     singleton: bool = False
-    """While one goes on or is parked, another is refused."""
+    """While one is running or parked, another is refused."""
     debounce_ms: int | None = None
-    """A run waits so long, and gives way to another that comes meanwhile."""
+    """A run waits so long, and is cancelled if another comes meanwhile."""
 
 
 class ParkedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that waits for room, or was just let go."""
+    """A run that waits for room, or was just released."""
 
     execution_id: str
     workflow_id: str
@@ -54,21 +54,21 @@ class Ahead(msgspec.Struct, frozen=True, kw_only=True):
     """What a parked run waits for."""
 
     going_on: int
-    """Runs of its key that go on."""
+    """Runs of its key that are running."""
     before: int
     """Runs of its key that are parked before it."""
     due_ms: int
 
 
 class StartRules(Protocol):
-    """Keeps rules and parked runs. Every method is one atomic step."""
+    """Stores rules and parked runs. Every method is one atomic step."""
 
     async def rule(self, workflow_id: str) -> StartRule | None:
         """Return the rule of a workflow."""
         ...
 
     async def set_rule(self, workflow_id: str, rule: StartRule | None) -> None:
-        """Set the rule of a workflow, or take it away."""
+        """Set the rule of a workflow, or remove it."""
         ...
 
     async def park(self, parked: ParkedRun, rule: StartRule, definition: Definition) -> str | None:
@@ -80,9 +80,9 @@ class StartRules(Protocol):
         ...
 
     async def let_go(self, flow_key: str, rule: StartRule, now_ms: int) -> list[ParkedRun]:
-        """Let those go for which there is room, in their order, and return what to start now.
+        """Release the runs for which there is room, in their order, and return what to start now.
 
-        Also what was let go a while ago and never started: whoever was to do it died.
+        Also those released a while ago that never started: the process that was to do it died.
         """
         ...
 
@@ -100,7 +100,7 @@ class StartRules(Protocol):
 
 
 def room_of(rule: StartRule, going_on: int, lately: int) -> int:
-    """Return how many may start now, when so many go on and so many started lately."""
+    """Return how many may start now, when so many are running and so many started lately."""
     most = 1 if rule.singleton else rule.concurrency
     room = AT_ONCE if most is None else most - going_on
     if rule.rate is not None:

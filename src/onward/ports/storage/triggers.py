@@ -1,8 +1,8 @@
-"""What starts runs without anybody asking: triggers, and every time that one of them fired.
+"""Triggers, which start runs by themselves, and their firings.
 
 A trigger is a value with a revision, like a workflow. A firing is a row with a key: the time it was
 due, or the id of the message that caused it. The same key never fires twice, and the run's id
-follows from trigger and key, so that a start that was interrupted is simply done again.
+is derived from trigger and key, so that a start that was interrupted is simply repeated.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ Kind = Literal["manual", "webhook", "cron", "interval", "event", "after", "on"]
 Overlap = Literal["skip", "queue", "allow", "cancel"]
 """What a time that comes does when the run before it has not ended."""
 Misfire = Literal["skip", "once", "all"]
-"""What becomes of times that came while nobody could fire."""
+"""What happens to times that came while no master was running."""
 Cause = Literal["schedule", "backfill", "manual", "webhook", "event"]
 FiringState = Literal["waiting", "starting", "started", "ended", "skipped", "refused"]
-"""waiting: for the run before it. starting: it will start, whoever does it. ended: it was started,
-and its run is known to have ended. skipped, refused: it never starts, and `note` says why."""
+"""waiting: for the run before it. starting: a master will start it. ended: it was started, and its
+run is known to have ended. skipped, refused: it never starts, and `note` says why."""
 
 
 class Manual(msgspec.Struct, frozen=True, kw_only=True, tag="manual", tag_field="kind"):
-    """Fires when somebody says so."""
+    """Fires on request."""
 
     kind: ClassVar[Kind] = "manual"
     input: Any = None
@@ -123,9 +123,9 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool
     settings: Settings
     secrets: tuple[str, ...] = ()
-    """What signatures are made with, sealed, the newest first. Never told again."""
+    """Keys of signatures, sealed, the newest first. They are never shown again."""
     next_due_ms: int | None = None
-    """When a schedule fires next; it moves on without a new revision."""
+    """When a schedule fires next; it advances without a new revision."""
     created_ms: int
     changed_ms: int
 
@@ -162,13 +162,13 @@ class Firing(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause
     due_ms: int
     at_ms: int
-    """When it was noted."""
+    """When it was recorded."""
     execution_id: str
     state: FiringState = "waiting"
     overlap: Overlap = "allow"
     note: str = ""
     input: bytes | None = None
-    """What `$trigger` will be, as JSON; forgotten once the run has started."""
+    """What `$trigger` will be, as JSON; deleted once the run has started."""
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -186,11 +186,11 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     active: tuple[Firing, ...]
     """Those that start, or whose runs have not ended."""
     waiting: tuple[Firing, ...]
-    """Those that nothing was decided about, by the time they are due."""
+    """Those that are not decided yet, by the time they are due."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided. Whoever is not mentioned goes on waiting."""
+    """A decision about firings. One that is not mentioned keeps waiting."""
 
     start: tuple[Firing, ...] = ()
     skip: tuple[Firing, ...] = ()
@@ -212,7 +212,7 @@ class TriggerQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Triggers(Protocol):
-    """Keeps triggers and their firings."""
+    """Stores triggers and their firings."""
 
     async def save(self, trigger: Trigger) -> bool:
         """Write a trigger when the one before it is there (revision 1: when there is none).
@@ -222,11 +222,11 @@ class Triggers(Protocol):
         ...
 
     async def keep_secrets(self, trigger: Trigger, secrets: Sequence[str]) -> bool:
-        """Replace how secrets are kept, which is no change of a trigger. False: it has changed."""
+        """Replace the sealed secrets, which is no change of a trigger. False: it has changed."""
         ...
 
     async def remove(self, trigger_id: str, revision: int) -> bool:
-        """Drop a trigger at a revision, with its firings. False: it is not there."""
+        """Delete a trigger at a revision, with its firings. False: it is not there."""
         ...
 
     async def trigger(self, trigger_id: str) -> Trigger | None:
@@ -254,19 +254,19 @@ class Triggers(Protocol):
         ...
 
     async def advance(self, trigger: Trigger, to_ms: int | None, firings: Sequence[Firing]) -> bool:
-        """Move a schedule on and note its firings, in one transaction.
+        """Advance a schedule and record its firings, in one transaction.
 
-        False, and nothing is written, when it is no longer as it was: somebody else moved it on, or
-        changed it. A firing that is there already stays as it is.
+        False, and nothing is written, when it is no longer as it was: it was advanced or changed
+        meanwhile. A firing that is there already stays as it is.
         """
         ...
 
     async def record(self, firing: Firing) -> Firing:
-        """Note a firing, unless there is one with its key; return the one that is there."""
+        """Record a firing, unless there is one with its key; return the one that is there."""
         ...
 
     async def add(self, firings: Sequence[Firing]) -> int:
-        """Note firings that are not there yet; return how many those were."""
+        """Record firings that are not there yet; return how many those were."""
         ...
 
     async def unsettled(self, *, after: str, limit: int) -> list[str]:
@@ -278,11 +278,11 @@ class Triggers(Protocol):
         ...
 
     async def starting(self, before_ms: int, limit: int) -> list[Firing]:
-        """Return firings that should have started by now, noted or decided before a moment."""
+        """Return firings that should have started by now, recorded or decided before a moment."""
         ...
 
     async def mark(self, firing: Firing, state: FiringState, note: str = "") -> None:
-        """Note what became of a firing that was to start, and which trigger started its run."""
+        """Record the result of a firing that was to start, and which trigger started its run."""
         ...
 
     async def origins(self, execution_ids: Sequence[str]) -> list[Origin]:
@@ -300,8 +300,8 @@ class Triggers(Protocol):
         ...
 
     async def drop_firings(self, before_ms: int) -> None:
-        """Forget firings that were noted before a moment and are decided.
+        """Delete firings that were recorded before a moment and are decided.
 
-        Those stay whose runs may still go on and hold up the next.
+        Those stay whose runs may still be running and hold up the next.
         """
         ...

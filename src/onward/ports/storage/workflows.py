@@ -1,7 +1,7 @@
 """Workflows by name: which versions there are, which one is published, whether it may start runs.
 
-A workflow is a value with a revision. Whoever changes it says which revision it was made from, and
-is told no when that is no longer the current one.
+A workflow is a value with a revision. A change names the revision it was made from, and is refused
+when that is no longer the current one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkflowRegistry(Protocol):
-    """Keeps workflows."""
+    """Stores workflows and their versions."""
 
     async def save(
         self,

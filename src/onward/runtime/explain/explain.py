@@ -119,7 +119,7 @@ class RunExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """The last visits, newest first."""
 
 
-# -- the explanation --------------------------------------------------------------------------------
+# -- the explanation -------------------------------------------------------------------------------
 
 _ENDINGS = {
     "completed": "it has completed",
@@ -221,7 +221,7 @@ def _ending_of(run: RunRecord) -> str:
     return f"{text}{where}: {message.error.message} [{message.error.code}]"
 
 
-# -- the waits, in the order in which they are listed ------------------------------------------------
+# -- the waits, in the order in which they are listed ----------------------------------------------
 
 
 def _waits(facts: Facts) -> Iterator[WaitReason]:

@@ -1,8 +1,8 @@
 """Where the tokens of a run are, as far as the coordinator can tell.
 
-It stores ids, not nodes. But every id is derived from what it names, so the graph and the ids of the
-steps that were followed give the nodes back: a child's id is the hash of its parent, its edge and
-the outcome. Pure: the same facts give the same places.
+It stores ids, not nodes. But every id is derived from what it names, so the graph and the ids of
+the steps that were followed give the nodes back: a child's id is the hash of its parent, its edge
+and the outcome. Pure: the same facts give the same places.
 """
 
 from __future__ import annotations
