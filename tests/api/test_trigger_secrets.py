@@ -5,7 +5,7 @@ import base64
 from api.test_triggers import ECHO, EVENT, SECRET, STRUCTURED, firing, hello, make, signed
 from onward import AsyncEngine
 from onward.adapters.host.log import HostLog
-from onward.bootstrap.security import seal_secrets
+from onward.runtime.triggers.secrets import seal_secrets
 
 __all__ = ["firing", "hello"]
 

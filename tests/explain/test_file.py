@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from distributed.lab import until
-from onward.bootstrap.embedded import explain_in_file, open_engine
+from onward.bootstrap.embedded import open_engine
+from onward.bootstrap.explain import explain_in_file
 from onward.bootstrap.host import now_ms
 from onward.bootstrap.settings import EmbeddedSettings
 from onward.cli.main import main

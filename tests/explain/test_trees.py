@@ -3,7 +3,8 @@
 import pytest
 
 from distributed.lab import until
-from onward.bootstrap.embedded import explain_in_file, open_engine
+from onward.bootstrap.embedded import open_engine
+from onward.bootstrap.explain import explain_in_file
 from onward.bootstrap.settings import EmbeddedSettings
 from onward.languages.serverless.program import ServerlessProgram
 from onward.languages.serverless.read.document import parse_definition

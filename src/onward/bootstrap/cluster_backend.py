@@ -13,8 +13,9 @@ from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.triggers import PostgresTriggers
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.bootstrap.accounts import access_on
 from onward.bootstrap.cluster import Cluster
-from onward.bootstrap.security import access_on, open_sealer, open_signer, seal_secrets
+from onward.bootstrap.security import open_sealer, open_signer
 from onward.bootstrap.telemetry import publish_lifecycle
 from onward.runtime.backend import Backend
 from onward.runtime.cluster.run_control import LATE_MS
@@ -24,6 +25,7 @@ from onward.runtime.start_gate import StartGate
 from onward.runtime.tasks import cancel, together
 from onward.runtime.triggers.clock import TriggerClock
 from onward.runtime.triggers.event_hub import LocalEventHub
+from onward.runtime.triggers.secrets import seal_secrets
 from onward.runtime.workflows.document_schedules import DocumentSchedules
 
 

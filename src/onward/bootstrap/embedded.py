@@ -37,8 +37,6 @@ from onward.runtime.activity.runner import ActivityRunner
 from onward.runtime.embedded.engine import EmbeddedEngine, Observe
 from onward.runtime.embedded.run_control import EmbeddedRunControl
 from onward.runtime.embedded.run_host import EmbeddedRunHost
-from onward.runtime.explain.explain import RunExplanation
-from onward.runtime.explain.facts import explain_in_journal
 from onward.runtime.feed import Feed
 from onward.runtime.triggers.event_hub import HttpSink, LocalEventHub
 from onward.runtime.triggers.events import EventTriggers
@@ -59,17 +57,6 @@ def open_history(database: Path) -> Iterator[History]:
     """Open the journal to read it: no lock is taken, so an engine may be writing it."""
     with closing(SqliteHistory(database)) as history:
         yield history
-
-
-async def explain_in_file(
-    execution_id: str, database: Path, catalogue: Catalogue = builtin
-) -> RunExplanation | None:
-    """Return what a run in a database of the embedded engine waits for; None if it is not there."""
-    compile_definition = Languages(catalogue).compile
-    with closing(SqliteInspector(database)) as file:
-        return await explain_in_journal(
-            execution_id, file, file, compile_definition, HostClock().now_ms()
-        )
 
 
 def host_on(database: Path, file: SqliteConnection, languages: Languages) -> EmbeddedRunHost:

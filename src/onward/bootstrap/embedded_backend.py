@@ -29,10 +29,11 @@ from onward.adapters.sqlite.journal import SqliteJournal
 from onward.adapters.sqlite.retention import SqliteRetention
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
 from onward.adapters.sqlite.triggers import SqliteTriggers
+from onward.bootstrap.accounts import access_on
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.embedded import host_on, serve_file
 from onward.bootstrap.languages import Languages
-from onward.bootstrap.security import access_on, open_sealer, open_signer, seal_secrets
+from onward.bootstrap.security import open_sealer, open_signer
 from onward.bootstrap.settings import EmbeddedSettings
 from onward.bootstrap.telemetry import publish_lifecycle
 from onward.ports.cluster.workers import WorkerInfo
@@ -47,6 +48,7 @@ from onward.runtime.start_gate import StartGate
 from onward.runtime.tasks import cancel
 from onward.runtime.triggers.clock import TriggerClock
 from onward.runtime.triggers.event_hub import LocalEventHub
+from onward.runtime.triggers.secrets import seal_secrets
 from onward.runtime.workflows.document_schedules import DocumentSchedules
 
 LOOK_S = 0.2

@@ -50,7 +50,8 @@ from onward.ports.storage.triggers import (
 )
 from onward.runtime.backend import Backend
 from onward.runtime.schedules import FARTHEST_MS, check_schedule, moments
-from onward.runtime.triggers.firing import Firer, given_of, schedule_of
+from onward.runtime.triggers.firer import Firer
+from onward.runtime.triggers.firing import given_of, schedule_of
 from onward.runtime.triggers.service import CreatedTrigger, TriggerService
 
 Name = Annotated[Identifier, Path(description="The trigger's id.")]

@@ -22,7 +22,7 @@ from onward.runtime.backend import Backend
 from onward.runtime.security.rate_limit import RateLimiter, per_minute
 from onward.runtime.triggers.cloud_events import BATCH, STRUCTURED, Event, read_event
 from onward.runtime.triggers.events import EventTriggers
-from onward.runtime.triggers.firing import Firer
+from onward.runtime.triggers.firer import Firer
 from onward.runtime.triggers.secrets import TriggerSecrets
 from onward.runtime.triggers.webhook_signatures import SignatureError, verify
 from onward.runtime.triggers.webhooks import (

@@ -51,7 +51,7 @@ def explain(
 
     check_identifier("EXECUTION", execution_id)
     if not cluster.is_meant(context, places):
-        from onward.bootstrap.embedded import explain_in_file
+        from onward.bootstrap.explain import explain_in_file
 
         found = asyncio.run(explain_in_file(execution_id, database))
         return _answer(found, execution_id, str(database), as_json=as_json)

@@ -14,7 +14,7 @@ from onward.cli.options import as_json, examples, option
 from onward.cli.output.durations import span
 
 if TYPE_CHECKING:
-    from onward.bootstrap.security import AccountTools
+    from onward.bootstrap.accounts import AccountTools
     from onward.client import AsyncEngine
     from onward.ports.security.accounts import ApiToken, Role
 

@@ -14,7 +14,7 @@ from onward.cli.engines.server import output
 from onward.cli.options import as_json, examples, option
 
 if TYPE_CHECKING:
-    from onward.bootstrap.security import AccountTools
+    from onward.bootstrap.accounts import AccountTools
     from onward.client import AsyncEngine
     from onward.ports.security.accounts import Role, User
 

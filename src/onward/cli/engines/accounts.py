@@ -14,7 +14,7 @@ from onward.cli.engines import server
 from onward.cli.options import F, option
 
 if TYPE_CHECKING:
-    from onward.bootstrap.security import AccountTools
+    from onward.bootstrap.accounts import AccountTools
     from onward.client import AsyncEngine
 
 T = TypeVar("T")
@@ -49,8 +49,8 @@ def at_office(
     at, postgres = server.where(given), given.pop("postgres")
     if at.server:
         return _at_server(at, asked)
+    from onward.bootstrap.accounts import open_accounts_in_file, open_accounts_on_postgres
     from onward.bootstrap.host import configure_log
-    from onward.bootstrap.security import open_accounts_in_file, open_accounts_on_postgres
     from onward.runtime.security.audit import open_record
 
     configure_log(level="warning")

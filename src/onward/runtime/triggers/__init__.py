@@ -1,7 +1,7 @@
 """What starts runs by itself: schedules, webhooks and events.
 
 - `service`: creating and changing triggers.
-- `firing`: a firing is recorded first, then its run starts under an id derived from it.
+- `firing`, `firer`: a firing is recorded first, then its run starts under an id derived from it.
 - `clock`: the loop that fires schedules, and the decision about firings that wait.
 - `events`, `event_hub`, `cloud_events`: events that fire triggers, and that running runs receive.
 - `webhooks`, `webhook_signatures`, `secrets`: requests that fire triggers, and who may send them.

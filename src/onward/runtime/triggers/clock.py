@@ -18,7 +18,8 @@ from onward.ports.nodes.outside import Log
 from onward.ports.storage.triggers import After, Cause, Firing, Standing, Trigger, Verdict
 from onward.runtime.backend import Backend
 from onward.runtime.schedules import FiringPlan, plan
-from onward.runtime.triggers.firing import OUTAGES, Firer, firing_of, schedule_of, scheduled
+from onward.runtime.triggers.firer import OUTAGES, Firer
+from onward.runtime.triggers.firing import firing_of, schedule_of, scheduled
 
 LOOK_MS = 1_000
 """How often to look although nothing is due: another master may have added something."""

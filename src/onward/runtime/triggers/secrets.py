@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onward.errors import CredentialError, StorageError
+from onward.ports.nodes.outside import Log
 from onward.ports.security.crypto import Sealer
 from onward.ports.storage.triggers import Trigger, TriggerQuery, Triggers
 
@@ -45,3 +47,17 @@ class TriggerSecrets:
 
 def _purpose(trigger_id: str) -> str:
     return f"the secret of trigger {trigger_id}"
+
+
+async def seal_secrets(triggers: Triggers, sealer: Sealer, log: Log) -> None:
+    """Seal the secrets of triggers that an earlier release stored in plain text.
+
+    What cannot be sealed stays as it is and still works, and the log says so.
+    """
+    try:
+        sealed = await TriggerSecrets(triggers, sealer).seal_all()
+    except (CredentialError, StorageError) as problem:
+        log.write("warning", f"the secrets of triggers stay as they were: {problem}")
+        return
+    if sealed:
+        log.write("info", f"sealed the secrets of {sealed} triggers")
