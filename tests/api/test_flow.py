@@ -40,7 +40,7 @@ async def test_no_more_runs_of_a_key_go_on_than_may_and_the_others_follow_in_ord
     assert "running" == other["status"]
     assert runs[:0:-1] == [one["execution_id"] for one in listed]
     assert "parked" == explained["status"]
-    assert ["1 runs are parked before it", "1 runs of its key go on, and 1 may"] == [
+    assert ["1 run parked before it", "1 of at most 1 runs of its key are running"] == [
         one["text"] for one in explained["waits"]
     ]
 

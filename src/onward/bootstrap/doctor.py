@@ -285,15 +285,15 @@ def _different(queue: QueueFacts) -> Finding:
 
 
 def _quarantine(facts: BrokerFacts) -> Iterator[Finding]:
-    kept = next((queue.messages for queue in facts.queues if queue.name == _QUARANTINE), None)
-    if kept is None:
+    count = next((queue.messages for queue in facts.queues if queue.name == _QUARANTINE), None)
+    if count is None:
         return
     check = "rabbitmq quarantine"
-    if kept == 0:
+    if count == 0:
         yield Finding(check, "ok", "empty")
         return
-    fix = "`onward quarantine ls` tells why; correct the cause, then release or discard them"
-    yield Finding(check, "warning", f"messages that could not be handled: {kept}", fix)
+    fix = "`onward quarantine ls` says why; correct the cause, then release or discard them"
+    yield Finding(check, "warning", f"messages that could not be handled: {count}", fix)
 
 
 async def _redis(url: str) -> Sequence[Finding]:
@@ -329,7 +329,7 @@ def _eviction(facts: RedisFacts) -> Finding:
 def _persistence(facts: RedisFacts) -> Finding:
     check = "redis persistence"
     if not facts.append_only:
-        found = "no append-only file: a restart forgets running executions"
+        found = "no append-only file: a restart loses the state of running workflows"
         fix = "CONFIG SET appendonly yes, and the same in redis.conf"
         return Finding(check, "warning", found, fix)
     match facts.fsync:

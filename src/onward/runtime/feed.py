@@ -191,7 +191,7 @@ class RunBroadcast:
 
 
 class _SharedNotice:
-    """One notice for all who follow all runs: to set it when nobody waits costs nothing."""
+    """One notice for all who follow all runs: to set it costs nothing when none waits."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()

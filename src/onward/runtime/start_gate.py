@@ -133,10 +133,10 @@ class StartGate:
         if ahead is not None and ahead.due_ms > now_ms:
             texts.append(f"it starts at {to_iso(ahead.due_ms)} unless another comes meanwhile")
         if ahead is not None and ahead.before:
-            texts.append(f"{ahead.before} runs are parked before it")
+            texts.append(f"{ahead.before} run{'s' * (ahead.before != 1)} parked before it")
         most = 1 if rule.singleton else rule.concurrency
         if ahead is not None and most is not None:
-            texts.append(f"{ahead.going_on} runs of its key go on, and {most} may")
+            texts.append(f"{ahead.going_on} of at most {most} runs of its key are running")
         if rule.rate is not None:
             texts.append(f"{rule.rate} runs may start in {rule.per_ms} ms")
         return RunExplanation(

@@ -62,7 +62,7 @@ class ApiToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
-    """A browser session of a user."""
+    """A browser in which a user has logged in."""
 
     hash: str
     name: str

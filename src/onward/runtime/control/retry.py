@@ -76,7 +76,8 @@ class RunRetry:
         """
         if run.ended_ms is None:
             raise StateConflictError(
-                f"run {run.execution_id} goes on: cancel it, or wait for its end", "RUN_GOES_ON"
+                f"run {run.execution_id} is still running: cancel it, or wait for its end",
+                "RUN_GOES_ON",
             )
         before = await self._definition(run)
         after = before

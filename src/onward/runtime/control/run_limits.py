@@ -38,7 +38,7 @@ class RunLimits:
                 await self.turn()
             except Exception as problem:
                 # A service is away, most likely: the next turn may find it back.
-                self._log.write("warning", f"the limits of runs could not be looked at: {problem}")
+                self._log.write("warning", f"the limits of runs could not be enforced: {problem}")
             await asyncio.sleep(TURN_EVERY_S)
 
     async def turn(self) -> list[str]:

@@ -156,12 +156,12 @@ _KINDS: dict[str, Kind] = {
     "unknown": "unknown",
 }
 _STATES = {
-    "held": "queued or at work; if nothing serves this database, `onward resume` goes on with it",
+    "held": "queued or at work; if nothing serves this database, `onward resume` continues it",
     "claimed": "claimed by a worker, no result yet: it is at work, or queued again after trouble",
     "recorded": "its outcome is fixed, what follows from it is being sent",
     "followed": "finished; what follows is queued or in a worker's hands",
     "queued": "queued, no worker has claimed it",
-    "unknown": "alive, but where cannot be told",
+    "unknown": "alive, but its place is not known",
 }
 
 
@@ -203,7 +203,7 @@ def _summary(facts: Facts, waits: tuple[WaitReason, ...]) -> str:
     if "lost" in kinds:
         return "nothing will move it: its state is lost"
     if not kinds:
-        return "nothing is known that it waits for: it moved while it was looked at, look again"
+        return "nothing is known that it waits for: it moved meanwhile, ask again"
     if set(kinds) <= {"work", "queue", "closing", "unknown"}:
         return "it moves as soon as workers get to it"
     return "it waits for " + _join([_NAMES[kind] for kind in dict.fromkeys(kinds)], len(_NAMES))
@@ -255,7 +255,7 @@ def _waits(facts: Facts) -> Iterator[WaitReason]:
         text = f"{snapshot.unreadable} of its messages cannot be read: it will end in quarantine"
         yield WaitReason(kind="unknown", text=text)
     if snapshot.unread:
-        text = f"{snapshot.unread} more items and splits were not looked at"
+        text = f"{snapshot.unread} more items and splits were not read"
         yield WaitReason(kind="unknown", text=text)
     yield from _nothing(facts)
 
@@ -269,7 +269,7 @@ def _nothing(facts: Facts) -> Iterator[WaitReason]:
     if facts.node_runs:
         text = (
             "its coordination state is gone though nodes have run: it was lost, and the run"
-            " cannot go on"
+            " cannot continue"
         )
         yield WaitReason(kind="lost", text=text)
     elif snapshot.queued is None:
@@ -278,7 +278,9 @@ def _nothing(facts: Facts) -> Iterator[WaitReason]:
         text = f"no worker has claimed its first message{first}: queued, is a worker running?"
         yield WaitReason(kind="queue", text=text)
     else:
-        yield WaitReason(kind="lost", text="the journal has no token of it: the run cannot go on")
+        yield WaitReason(
+            kind="lost", text="the journal has no token of it: the run cannot continue"
+        )
 
 
 def _opened(run: str, barrier: Barrier, layout: GraphLayout) -> Iterator[WaitReason]:

@@ -241,7 +241,7 @@ def check_password(password: str, name: str) -> None:
     if len(password) < SHORTEST_PASSWORD:
         raise InputError(f"the password is too short: give at least {SHORTEST_PASSWORD} characters")
     if password.casefold() == name.casefold() or len(set(password)) < 4:
-        raise InputError("the password is too easy: give one that nobody guesses")
+        raise InputError("the password is too easy to guess: choose another")
 
 
 def _governs(user: User) -> bool:
