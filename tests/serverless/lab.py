@@ -22,7 +22,8 @@ from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.embedded import host_on
-from onward.bootstrap.languages import Languages, gather
+from onward.bootstrap.languages import Languages
+from onward.bootstrap.serverless_documents import gather
 from onward.cli.output.run_result import RunError, error_of
 from onward.kernel.ids import fingerprint
 from onward.kernel.records import Definition

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from onward.adapters.host.document_files import FetchError, fetch
-from onward.bootstrap.languages import compile_source, open_document
+from onward.bootstrap.languages import compile_source, examine
 from onward.errors import DefinitionError
 from onward.languages.serverless.read.document import parse_definition
 from serverless.lab import workflow
@@ -41,7 +41,7 @@ def test_a_catalog_in_a_folder_beside_the_document(tmp_path, catalog):
 def test_a_catalog_by_its_file_url(tmp_path, catalog):
     source, file = written(tmp_path / "flow.json", calling(catalog.as_uri()))
 
-    problems = open_document(source, file=file).problems
+    _, problems = examine(source, file)
 
     assert () == problems
 
@@ -62,7 +62,7 @@ def test_a_document_that_is_no_file_fetches_nothing(catalog):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     source, file = written(tmp_path / "flow.json", calling("elsewhere"))
 
-    problems = open_document(source, file=file).problems
+    _, problems = examine(source, file)
 
     told = next(problem for problem in problems if problem.code == "NOT_FETCHED")
     assert "No such file" in told.message
@@ -74,11 +74,11 @@ def test_functions_without_end_are_given_up(tmp_path, monkeypatch):
         number = int(uri.rpartition("/")[2] or 0)
         return json.dumps({"call": f"https://example.com/{number + 1}"})
 
-    monkeypatch.setattr("onward.bootstrap.languages.gather.__defaults__", (more,))
+    monkeypatch.setattr("onward.bootstrap.serverless_documents.gather.__defaults__", (more,))
     document = workflow({"a": {"call": "https://example.com/0"}})
     source, file = written(tmp_path / "flow.json", document)
 
-    problems = open_document(source, file=file).problems
+    _, problems = examine(source, file)
 
     assert any("too much from outside" in problem.message for problem in problems)
 

@@ -2,20 +2,18 @@
 
 A document is read, checked and compiled once: `open_document` does all three, and `Languages` keeps
 the programs used last, so that what was checked a moment ago is not compiled again to run it.
+
+The Serverless Workflow DSL is imported when a document is written in it: it is half of the code
+that a command would load otherwise, and most commands meet no such document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
-from typing import Any
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from onward.adapters.host.document_files import FetchError, fetch
 from onward.bootstrap.catalogue import builtin
 from onward.errors import DefinitionError, DocumentProblem
 from onward.kernel.ids import fingerprint
@@ -26,67 +24,64 @@ from onward.languages.document.source import read
 from onward.languages.graph import document as graph
 from onward.languages.graph.check.document import check
 from onward.languages.graph.model import Document
-from onward.languages.graph.program import GraphProgram, compile_graph, link_graph
-from onward.languages.serverless.model import ServerlessWorkflow
-from onward.languages.serverless.picture import picture_of
-from onward.languages.serverless.program import ServerlessProgram
-from onward.languages.serverless.read import document as serverless
-from onward.languages.serverless.read.bundle import MOST, Fetched, MissingResource, needed
-from onward.nodes.serverless.catalogue import calls
+from onward.languages.graph.program import GraphProgram, compile_graph
+from onward.languages.serverless import recognition
 from onward.ports.nodes.node import Catalogue
-from onward.ports.storage.triggers import Settings
 
-AnyProgram = GraphProgram | ServerlessProgram
+if TYPE_CHECKING:
+    from onward.languages.serverless.model import ServerlessWorkflow
+    from onward.languages.serverless.program import ServerlessProgram
+    from onward.ports.storage.triggers import Settings
+
+AnyProgram: TypeAlias = "GraphProgram | ServerlessProgram"
+Problems = tuple[DocumentProblem, ...]
 
 MOST_PROGRAMS = 256
 """Programs that one process keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledDocument:
-    """A document with everything wrong with it, and its program unless that includes an error."""
-
-    document: Document | None
-    """The document as a graph, if its shape is sound."""
-    problems: tuple[DocumentProblem, ...]
-    program: AnyProgram | None
-
-
 def open_document(
     source: Any, catalogue: Catalogue = builtin, *, file: str = ""
-) -> CompiledDocument:
-    """Read, check and compile a document.
+) -> tuple[AnyProgram, Problems]:
+    """Return the program of a document and its warnings; DefinitionError lists every problem.
 
     A text is JSON or YAML, and its problems have lines; anything else is a decoded value. `file`
     names the document in errors.
     """
-    try:
-        parsed = _parse(source, file)
-    except DefinitionError as error:
-        return CompiledDocument(None, error.problems, None)
-    if isinstance(parsed, ServerlessWorkflow):
-        program = ServerlessProgram(parsed, calls)
-        return CompiledDocument(program.document, parsed.warnings, program)
+    parsed = _parse(source, file)
+    if not isinstance(parsed, Document):
+        return _serverless_program(parsed), parsed.warnings
     problems = tuple(check(parsed, catalogue))
-    runs = all(problem.severity != "error" for problem in problems)
-    return CompiledDocument(parsed, problems, link_graph(parsed, catalogue) if runs else None)
+    if any(problem.severity == "error" for problem in problems):
+        raise DefinitionError(problems, file)
+    return compile_graph(parsed, catalogue, problems=problems), problems
 
 
 def compile_source(source: bytes, catalogue: Catalogue = builtin, *, file: str = "") -> AnyProgram:
-    """Return the program of a document; DefinitionError lists its problems if it has any.
-
-    What tasks of the Serverless Workflow DSL call is no part of the catalogue of nodes.
-    """
+    """Return the program of a document; DefinitionError lists its errors if it has any."""
     parsed = _parse(source, file)
-    if isinstance(parsed, ServerlessWorkflow):
-        return ServerlessProgram(parsed, calls)
-    return compile_graph(parsed, catalogue)
+    if isinstance(parsed, Document):
+        return compile_graph(parsed, catalogue)
+    return _serverless_program(parsed)
+
+
+def examine(
+    source: bytes, file: str = "", catalogue: Catalogue = builtin
+) -> tuple[Document | None, Problems]:
+    """Return the document as a graph, if its shape is sound, and everything wrong with it."""
+    try:
+        parsed = _parse(source, file)
+    except DefinitionError as error:
+        return None, error.problems
+    if isinstance(parsed, Document):
+        return parsed, tuple(check(parsed, catalogue))
+    return _picture(parsed), parsed.warnings
 
 
 def picture(source: bytes, file: str) -> Document:
     """Return a document as a graph to be drawn; DefinitionError if its shape cannot be read."""
     parsed = _parse(source, file)
-    return picture_of(parsed) if isinstance(parsed, ServerlessWorkflow) else parsed
+    return parsed if isinstance(parsed, Document) else _picture(parsed)
 
 
 def read_definition(data: bytes, workflow_id: str) -> Definition:
@@ -105,13 +100,13 @@ class Languages:
 
     def check_document(self, source: Any) -> CheckedDocument:
         """Return every problem of a document, and its definition unless one is an error."""
-        found = open_document(source, self.catalogue)
-        program = found.program
-        if program is None:
-            return CheckedDocument(definition=None, problems=found.problems)
+        try:
+            program, problems = open_document(source, self.catalogue)
+        except DefinitionError as error:
+            return CheckedDocument(definition=None, problems=error.problems)
         self._keep(program)
         definition = Definition(program.ref, program.workflow_id, program.document.source)
-        return CheckedDocument(definition=definition, problems=found.problems)
+        return CheckedDocument(definition=definition, problems=problems)
 
     def compile(self, definition: Definition) -> AnyProgram:
         """Return the program of a definition; DefinitionError when it can no longer run."""
@@ -124,10 +119,13 @@ class Languages:
 
     def schedule_in(self, definition: Definition) -> Settings | None:
         """Return the schedule that a document asks for itself."""
-        if b'"schedule"' not in definition.source or not is_serverless(definition.source):
+        source = definition.source
+        if b'"schedule"' not in source or not recognition.is_serverless(
+            msgspec.json.decode(source)
+        ):
             return None
         program = self.compile(definition)
-        return program.workflow.schedule if isinstance(program, ServerlessProgram) else None
+        return None if isinstance(program, GraphProgram) else program.workflow.schedule
 
     def _keep(self, program: AnyProgram) -> None:
         with self._lock:
@@ -137,45 +135,32 @@ class Languages:
 # -- which language a document is in ---------------------------------------------------------------
 
 
-def is_serverless(source: bytes) -> bool:
-    """Return whether a stored definition is of the Serverless Workflow DSL."""
-    return b'"dsl"' in source and serverless.is_serverless(msgspec.json.decode(source))
-
-
 def _parse(source: Any, file: str) -> Document | ServerlessWorkflow:
     if not isinstance(source, str | bytes):
         return _parse_value(source)
     found = read(source, file=file)
-    if not serverless.is_serverless(found.value):
+    if not recognition.is_serverless(found.value):
         return graph.parse_source(found, file=file)
-    # A document from a file may take parts of itself from elsewhere.
-    fetched = gather(found.value, file) if file else None
-    return serverless.parse_source(found, file=file, fetched=fetched)
+    from onward.bootstrap.serverless_documents import parse  # noqa: PLC0415
+
+    return parse(found, file)
 
 
 def _parse_value(value: Any, default_id: str = "workflow") -> Document | ServerlessWorkflow:
-    if serverless.is_serverless(value):
-        return serverless.parse_definition(value)
-    return graph.parse_definition(value, default_id=default_id)
+    if not recognition.is_serverless(value):
+        return graph.parse_definition(value, default_id=default_id)
+    from onward.languages.serverless.read.document import parse_definition  # noqa: PLC0415
+
+    return parse_definition(value)
 
 
-# -- what a document of the Serverless Workflow DSL takes from elsewhere ---------------------------
+def _serverless_program(workflow: ServerlessWorkflow) -> ServerlessProgram:
+    from onward.bootstrap.serverless_documents import program_of  # noqa: PLC0415
+
+    return program_of(workflow)
 
 
-def gather(value: Any, file: str, fetch: Callable[[str], str] = fetch) -> Fetched:
-    """Return everything that the document in `file` needs, and what that needs, by its URI."""
-    base = Path(file).absolute().as_uri()
-    found: dict[str, Any] = {}
-    while wanted := needed(value, found)[: MOST - len(found)]:
-        for uri in wanted:
-            found[uri] = _fetch_resource(urljoin(base, uri), fetch)
-    return found
+def _picture(workflow: ServerlessWorkflow) -> Document:
+    from onward.languages.serverless.picture import picture_of  # noqa: PLC0415
 
-
-def _fetch_resource(uri: str, fetch: Callable[[str], str]) -> Any:
-    try:
-        return read(fetch(uri), file=uri).value
-    except FetchError as problem:
-        return MissingResource(str(problem))
-    except DefinitionError as problem:
-        return MissingResource(problem.problems[0].message)
+    return picture_of(workflow)

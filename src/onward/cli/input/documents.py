@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from onward.bootstrap import languages
 from onward.bootstrap.catalogue import builtin
-from onward.bootstrap.languages import AnyProgram, open_document
-from onward.errors import DefinitionError, DocumentProblem, InputError
+from onward.bootstrap.languages import AnyProgram
+from onward.errors import DocumentProblem, InputError
 from onward.languages.document.problems import find_place
 from onward.languages.graph.model import Document
 from onward.languages.serverless.program import ServerlessProgram
@@ -43,16 +44,13 @@ def read_text(file: Path) -> bytes:
 
 def examine(file: Path) -> tuple[Document | None, tuple[DocumentProblem, ...]]:
     """Return the document in `file`, if its shape is sound, and everything wrong with it."""
-    found = open_document(read_text(file), file=str(file))
-    return found.document, found.problems
+    return languages.examine(read_text(file), str(file))
 
 
 def open_source(file: Path, catalogue: Catalogue = builtin) -> RunnableDocument:
     """Return the program of `file`; DefinitionError lists every problem when it cannot run."""
-    found = open_document(read_text(file), catalogue, file=str(file))
-    if found.program is None:
-        raise DefinitionError(found.problems, str(file))
-    return RunnableDocument(found.program, (*found.problems, *_scheduled(found.program)))
+    program, warnings = languages.open_document(read_text(file), catalogue, file=str(file))
+    return RunnableDocument(program, (*warnings, *_scheduled(program)))
 
 
 def _scheduled(program: AnyProgram) -> tuple[DocumentProblem, ...]:

@@ -1,0 +1,51 @@
+"""Documents of the Serverless Workflow DSL: their programs, and what they take from elsewhere.
+
+Only `onward.bootstrap.languages` imports this, when it meets such a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from onward.adapters.host.document_files import FetchError, fetch
+from onward.errors import DefinitionError
+from onward.languages.document.limits import Source
+from onward.languages.document.source import read
+from onward.languages.serverless.model import ServerlessWorkflow
+from onward.languages.serverless.program import ServerlessProgram
+from onward.languages.serverless.read.bundle import MOST, Fetched, MissingResource, needed
+from onward.languages.serverless.read.document import parse_source
+from onward.nodes.serverless.catalogue import calls
+
+
+def parse(source: Source, file: str) -> ServerlessWorkflow:
+    """Return a document; one from a file may take parts of itself from elsewhere."""
+    fetched = gather(source.value, file) if file else None
+    return parse_source(source, file=file, fetched=fetched)
+
+
+def program_of(workflow: ServerlessWorkflow) -> ServerlessProgram:
+    """Return the program of a document; what its tasks call is no part of the node catalogue."""
+    return ServerlessProgram(workflow, calls)
+
+
+def gather(value: Any, file: str, fetch: Callable[[str], str] = fetch) -> Fetched:
+    """Return everything that the document in `file` needs, and what that needs, by its URI."""
+    base = Path(file).absolute().as_uri()
+    found: dict[str, Any] = {}
+    while wanted := needed(value, found)[: MOST - len(found)]:
+        for uri in wanted:
+            found[uri] = _resource(urljoin(base, uri), fetch)
+    return found
+
+
+def _resource(uri: str, fetch: Callable[[str], str]) -> Any:
+    try:
+        return read(fetch(uri), file=uri).value
+    except FetchError as problem:
+        return MissingResource(str(problem))
+    except DefinitionError as problem:
+        return MissingResource(problem.problems[0].message)
