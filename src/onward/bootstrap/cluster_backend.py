@@ -84,5 +84,4 @@ async def publish_cluster_lifecycle(cluster: Cluster, target: str) -> None:
 
 async def guard_runs(cluster: Cluster) -> None:
     """Enforce the limits of runs on a cluster until cancelled; any number may do it."""
-    backend = backend_on(cluster)
-    await RunLimits(backend.steering, backend.gate, backend.archive, backend.clock, HostLog()).run()
+    await RunLimits(backend_on(cluster), HostLog()).run()

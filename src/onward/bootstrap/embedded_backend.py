@@ -82,8 +82,8 @@ def _backend_on(
         host=host,
         gate=StartGate(run_control.flow, host, HostLog()),
         operations=EmbeddedOperations(
-            host,
-            SqliteRunQueries(file),
+            host=host,
+            tables=SqliteRunQueries(file),
             open_inspector=lambda: closing(SqliteInspector(database)),
             open_history=lambda: SqliteHistory(database),
             worker=worker,
@@ -118,10 +118,9 @@ async def open_embedded_backend(
         for run in engine.unfinished():
             engine.resume(run.execution_id)
         await seal_secrets(backend.triggers, backend.sealer, log)
-        limits = RunLimits(backend.steering, backend.gate, backend.archive, backend.clock, log)
         work = [
             TriggerClock(backend, log).run(),
-            limits.run(),
+            RunLimits(backend, log).run(),
             DocumentSchedules(backend).run(log),
         ]
         if target := settings.lifecycle_events:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 
+from onward.kernel.messages import state_id_of
 from onward.kernel.program import Program
 from onward.kernel.records import Definition
 from onward.ports.clock import Clock
@@ -17,48 +19,39 @@ from onward.runtime.explain.explain import Facts, QuarantineCause, RunExplanatio
 from onward.runtime.explain.facts import definition_ref_in, layout_of, unannounced_run
 
 
+@dataclass(frozen=True, kw_only=True)
 class ClusterOperations:
     """`Operations` on the three services."""
 
-    def __init__(
-        self,
-        *,
-        open_quarantine: Callable[[], AbstractAsyncContextManager[QuarantineReview]],
-        inspector: Inspector,
-        store: HistoryStore,
-        worker_registry: WorkerRegistry,
-        due_timers: Callable[[int], Awaitable[list[tuple[str, str, int]]]],
-        queue_states: Callable[[], Awaitable[list[QueueState]]],
-        compile_definition: Callable[[Definition], Program],
-        clock: Clock,
-    ) -> None:
-        self._open_quarantine = open_quarantine
-        self._inspector = inspector
-        self._store = store
-        self._worker_registry = worker_registry
-        self._due_timers = due_timers
-        self._queue_states = queue_states
-        self._compile = compile_definition
-        self._clock = clock
+    open_quarantine: Callable[[], AbstractAsyncContextManager[QuarantineReview]]
+    inspector: Inspector
+    store: HistoryStore
+    worker_registry: WorkerRegistry
+    due_timers: Callable[[int], Awaitable[list[tuple[str, str, int]]]]
+    queue_states: Callable[[], Awaitable[list[QueueState]]]
+    compile_definition: Callable[[Definition], Program]
+    clock: Clock
 
     async def explain(self, execution_id: str) -> RunExplanation | None:
-        now_ms = self._clock.now_ms()
-        # The coordinator first: what the history then lacks has not been written yet.
-        snapshot = await self._inspector.look(execution_id)
-        async with self._open_quarantine() as review:
+        now_ms = self.clock.now_ms()
+        known = await self.store.execution(execution_id)
+        state_id = state_id_of(execution_id, known.generation if known else 0)
+        # The coordinator before the history: what that then lacks has not been written yet.
+        snapshot = await self.inspector.look(state_id)
+        async with self.open_quarantine() as review:
             entries = await review.everything()
-        run = await self._store.execution(execution_id)
+        run = await self.store.execution(execution_id)
         run = run or unannounced_run(execution_id, snapshot, now_ms)
         if run is None:
             return None
         ref = run.definition_ref or definition_ref_in(snapshot)
-        definition = await self._store.definition(ref) if ref else None
+        definition = await self.store.definition(ref) if ref else None
         return explain(
             Facts(
                 run=run,
                 snapshot=snapshot,
-                layout=layout_of(definition, self._compile),
-                node_runs=await self._store.node_runs(execution_id),
+                layout=layout_of(definition, self.compile_definition),
+                node_runs=await self.store.node_runs(execution_id),
                 quarantined=[
                     QuarantineCause(entry.at, entry.reason)
                     for entry in entries
@@ -69,33 +62,33 @@ class ClusterOperations:
         )
 
     async def quarantine(self) -> list[QuarantineEntry]:
-        async with self._open_quarantine() as review:
+        async with self.open_quarantine() as review:
             return [_entry(message) for message in await review.everything()]
 
     async def release(
         self, numbers: Collection[int] | None, *, force: bool
     ) -> list[QuarantineEntry]:
-        async with self._open_quarantine() as review:
+        async with self.open_quarantine() as review:
             return [_entry(message) for message in await review.release(numbers, force=force)]
 
     async def discard(self, numbers: Collection[int] | None) -> list[QuarantineEntry]:
-        async with self._open_quarantine() as review:
+        async with self.open_quarantine() as review:
             return [_entry(message) for message in await review.discard(numbers)]
 
     async def timers(self, limit: int) -> list[PendingTimer]:
         return [
             PendingTimer(execution_id=execution_id, timer_id=timer_id, due_ms=due_ms)
-            for execution_id, timer_id, due_ms in await self._due_timers(limit)
+            for execution_id, timer_id, due_ms in await self.due_timers(limit)
         ]
 
     async def queues(self) -> list[QueueState]:
-        return await self._queue_states()
+        return await self.queue_states()
 
     async def workers(self) -> list[WorkerInfo]:
-        return await self._worker_registry.workers()
+        return await self.worker_registry.workers()
 
     async def check(self) -> None:
-        await self._store.execution("")
+        await self.store.execution("")
 
 
 def _entry(message: NumberedMessage) -> QuarantineEntry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -27,40 +28,25 @@ from onward.runtime.signals.run_host import RunHost
 from onward.runtime.token.start import DEFAULT_START, StartOptions
 
 
+@dataclass(kw_only=True)
 class ClusterRunHost:
     """A `RunHost` on the three services."""
 
-    def __init__(
-        self,
-        *,
-        archive: RunQueries,
-        registry: WorkflowRegistry,
-        signals: SignalLog,
-        links: ChildLinks,
-        starter: Starter,
-        run_control: RunControl,
-        compile_definition: Callable[[Definition], Program],
-        bus: Bus,
-        store: HistoryStore,
-        payloads: Payloads,
-        clock: Clock,
-        chance: Chance,
-    ) -> None:
-        self.archive = archive
-        self.registry = registry
-        self.signals = signals
-        self.links = links
-        self.clock = clock
-        self._starter = starter
-        self._run_control = run_control
-        self._compile = compile_definition
-        self._bus = bus
-        self._store = store
-        self._payloads = payloads
-        self._chance = chance
+    archive: RunQueries
+    registry: WorkflowRegistry
+    signals: SignalLog
+    links: ChildLinks
+    starter: Starter
+    run_control: RunControl
+    compile_definition: Callable[[Definition], Program]
+    bus: Bus
+    store: HistoryStore
+    payloads: Payloads
+    clock: Clock
+    chance: Chance
 
     def compile(self, definition: Definition) -> Program:
-        return self._compile(definition)
+        return self.compile_definition(definition)
 
     async def start(
         self,
@@ -71,27 +57,27 @@ class ClusterRunHost:
     ) -> None:
         program = await asyncio.to_thread(self.compile, definition)
         try:
-            await self._starter.start(program, definition.source, given, execution_id, how)
+            await self.starter.start(program, definition.source, given, execution_id, how)
         except InputError as problem:
             if await self.archive.run(execution_id) is None:
                 raise
             raise StateConflictError(str(problem), "RUN_EXISTS") from None
 
     async def cancel(self, run: RunRecord, reason: str) -> bool:
-        return await self._run_control.cancel(run, reason)
+        return await self.run_control.cancel(run, reason)
 
     async def send(self, token: Token, payloads: Sequence[Payload]) -> bool:
         for payload in payloads:
-            await self._payloads.put(token.execution_id, payload)
+            await self.payloads.put(token.execution_id, payload)
         # Looked up now: the run may have been rebuilt since the token was made, and a rebuilt run
         # has a new state, which is sent the signals that were stored before it.
-        latest = await self._store.execution(token.execution_id)
+        latest = await self.store.execution(token.execution_id)
         published = msgspec.structs.replace(
             token,
-            publish_id=self._chance.publish_id(),
+            publish_id=self.chance.publish_id(),
             generation=token.generation if latest is None else latest.generation,
         )
-        await self._bus.publish(EXECUTION, encode_message(published), priority=level_of(published))
+        await self.bus.publish(EXECUTION, encode_message(published), priority=level_of(published))
         return latest is None or latest.ended_ms is None
 
 

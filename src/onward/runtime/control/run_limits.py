@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import asyncio
 
-from onward.ports.clock import Clock
 from onward.ports.nodes.outside import Log
-from onward.ports.storage.run_queries import RunQueries
-from onward.runtime.run_control import RunControl
-from onward.runtime.start_gate import StartGate
+from onward.runtime.backend import Backend
 
 TURN_EVERY_S = 0.5
 OVERDUE_PAGE = 100
@@ -21,20 +18,15 @@ OVERDUE_PAGE = 100
 class RunLimits:
     """Lets parked runs start, and ends runs that take too long."""
 
-    def __init__(
-        self, run_control: RunControl, gate: StartGate, archive: RunQueries, clock: Clock, log: Log
-    ) -> None:
-        self._run_control = run_control
-        self._gate = gate
-        self._archive = archive
-        self._clock = clock
+    def __init__(self, backend: Backend, log: Log) -> None:
+        self._backend = backend
         self._log = log
 
     async def run(self) -> None:
         """Enforce the limits until cancelled."""
         while True:
             try:
-                await self._gate.turn()
+                await self._backend.gate.turn()
                 await self.turn()
             except Exception as problem:
                 # A service is away, most likely: the next turn may find it back.
@@ -44,10 +36,10 @@ class RunLimits:
     async def turn(self) -> list[str]:
         """End what is overdue now, and return those runs."""
         ended = []
-        for execution_id in await self._run_control.controls.overdue(
-            self._clock.now_ms(), OVERDUE_PAGE
+        for execution_id in await self._backend.steering.controls.overdue(
+            self._backend.clock.now_ms(), OVERDUE_PAGE
         ):
-            run = await self._archive.run(execution_id)
-            if run is not None and await self._run_control.expire(run):
+            run = await self._backend.archive.run(execution_id)
+            if run is not None and await self._backend.steering.expire(run):
                 ended.append(execution_id)
         return ended

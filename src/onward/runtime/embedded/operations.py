@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
 
 import msgspec
 
@@ -21,34 +22,28 @@ from onward.runtime.explain.explain import RunExplanation
 from onward.runtime.explain.facts import explain_in_journal
 
 
+@dataclass(frozen=True, kw_only=True)
 class EmbeddedOperations:
-    """`Operations` on a journal; `worker` is this process, which is the only one."""
+    """`Operations` on a journal."""
 
-    def __init__(
-        self,
-        host: EmbeddedRunHost,
-        tables: JournalTables,
-        open_inspector: Callable[[], AbstractContextManager[Inspector]],
-        open_history: Callable[[], History],
-        worker: WorkerInfo,
-    ) -> None:
-        self._host = host
-        self._tables = tables
-        self._open_inspector = open_inspector
-        self._open_history = open_history
-        self._worker = worker
+    host: EmbeddedRunHost
+    tables: JournalTables
+    open_inspector: Callable[[], AbstractContextManager[Inspector]]
+    open_history: Callable[[], History]
+    worker: WorkerInfo
+    """This process, which is the only one."""
 
     async def explain(self, execution_id: str) -> RunExplanation | None:
-        now_ms = self._host.clock.now_ms()
-        with self._open_inspector() as inspector, closing(self._open_history()) as history:
+        now_ms = self.host.clock.now_ms()
+        with self.open_inspector() as inspector, closing(self.open_history()) as history:
             return await explain_in_journal(
-                execution_id, inspector, history, self._host.compile, now_ms
+                execution_id, inspector, history, self.host.compile, now_ms
             )
 
     async def quarantine(self) -> list[QuarantineEntry]:
         return [
             _entry(number, record)
-            for number, record in enumerate(await self._tables.quarantine_records(), 1)
+            for number, record in enumerate(await self.tables.quarantine_records(), 1)
         ]
 
     async def release(
@@ -64,25 +59,25 @@ class EmbeddedOperations:
     async def discard(self, numbers: Collection[int] | None) -> list[QuarantineEntry]:
         return [
             _entry(number, record)
-            for number, record in await self._tables.discard_quarantined(numbers)
+            for number, record in await self.tables.discard_quarantined(numbers)
         ]
 
     async def timers(self, limit: int) -> list[PendingTimer]:
         return [
             PendingTimer(execution_id=execution_id, timer_id=timer_id, due_ms=due_ms)
-            for execution_id, timer_id, due_ms in await self._tables.due_timers(limit)
+            for execution_id, timer_id, due_ms in await self.tables.due_timers(limit)
         ]
 
     async def queues(self) -> list[QueueState]:
         """Return the only queue: tokens in the file."""
-        return [QueueState(name="journal", messages=await self._tables.count_tokens())]
+        return [QueueState(name="journal", messages=await self.tables.count_tokens())]
 
     async def workers(self) -> list[WorkerInfo]:
         """Return this process."""
-        return [msgspec.structs.replace(self._worker, seen_ms=self._host.clock.now_ms())]
+        return [msgspec.structs.replace(self.worker, seen_ms=self.host.clock.now_ms())]
 
     async def check(self) -> None:
-        await self._tables.count_tokens()
+        await self.tables.count_tokens()
 
 
 def _entry(number: int, record: QuarantineRecord) -> QuarantineEntry:
