@@ -305,7 +305,7 @@ async def test_a_run_whose_state_was_wiped_is_lost(lab):
         lab,
         run,
         "its coordination state is gone though nodes have run: it was lost, and the run cannot"
-        " go on",
+        " continue",
     )
     assert "nothing will move it: its state is lost" == found.summary
 
