@@ -61,7 +61,8 @@ def _wait(place: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
         lineage=place.lineage,
         details={"arrived": arrived, "expected": len(node.into)},
     )
-    if node.fixed.timeout is None:
+    timeout_s = node.join_timeout_s
+    if timeout_s is None:
         return
     timer_id = merge_timer(place, node)
     timer = msgspec.structs.replace(
@@ -73,7 +74,7 @@ def _wait(place: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
         outcome="timeout",
         siblings=1,
     )
-    yield SetTimer(timer, place.now_ms + round(1000 * node.fixed.timeout))
+    yield SetTimer(timer, place.now_ms + round(1000 * timeout_s))
 
 
 def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
@@ -90,7 +91,7 @@ def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     place = msgspec.structs.replace(place, unit=merge_unit(place, node), context=context)
     error = NodeError(
         f"{len(opened.arrivals)} of {len(node.into)} branches had arrived "
-        f"after {node.fixed.timeout:g} s",
+        f"after {node.join_timeout_s:g} s",
         "MERGE_TIMEOUT",
     )
     yield Report(token=token, node=node.id, status="failed", lineage=place.lineage, error=error)

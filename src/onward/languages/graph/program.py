@@ -326,7 +326,10 @@ class GraphProgram:
         if token.signal == "page":
             yield from split.send_page(self, token, now_ms)
         elif token.signal == "awaited":
-            yield from signal_waits.woken(self, token, now_ms)
+            node = self.wiring.nodes[token.current_node]
+            found = yield from signal_waits.wake(node, token)
+            if found is not None:
+                yield from self.settle(*found, now_ms=now_ms, dice=0)
         elif self.wiring.nodes[token.current_node].kind == "merge":
             yield from merge.overdue(self, token, now_ms)
         else:

@@ -26,6 +26,7 @@ from onward.kernel.ids import derive
 from onward.kernel.json import NULL, join_array
 from onward.languages.graph.compiled_graph import CompiledGraph
 from onward.languages.graph.compiled_node import CompiledNode
+from onward.languages.graph.control_nodes import MergeNode
 
 
 class Graph(Hooks, Protocol):
@@ -111,12 +112,11 @@ def skip(
 
 def quota(merge: CompiledNode) -> int | None:
     """Return how many arrivals open a merge; None when it waits for all."""
-    given = merge.fixed
-    match given.wait_mode:
-        case "wait_for_any":
+    match merge.join:
+        case MergeNode(wait_mode="wait_for_any"):
             return 1
-        case "wait_for_n":
-            return int(given.n)
+        case MergeNode(wait_mode="wait_for_n", n=n):
+            return n
         case _:
             return None
 
@@ -146,7 +146,7 @@ def merged(graph: Graph, place: Position, merge: CompiledNode, opened: Opened) -
     yield Report(
         token=place.token, node=merge.id, status="success", lineage=place.lineage, output=output
     )
-    if merge.fixed.timeout is not None:
+    if merge.join_timeout_s is not None:
         yield CancelTimer(merge_timer(place, merge))
     yield from go_on(graph, place, merge, merge.success, "opened")
     yield from ask(DiscardMerge(scope=place.scope, node=merge.id, expected=merge.into))

@@ -69,7 +69,7 @@ def scatter(graph: Graph, place: Position, node: CompiledNode, found: Scattered)
     if not sending:
         return
     for name in graph.wiring.aggregators[node.id]:
-        timeout_s = graph.wiring.nodes[name].fixed.timeout
+        timeout_s = graph.wiring.nodes[name].join_timeout_s
         if timeout_s is not None:
             yield SetTimer(_timer(origin, name), place.now_ms + round(1000 * timeout_s))
     yield from _send(graph, origin, place, raw[: origin.span[0]], 0, total)
@@ -280,7 +280,7 @@ def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     node = graph.wiring.nodes[token.current_node]
     split = graph.wiring.nodes[origin.current_node]
     error = NodeError(
-        f"not every item had arrived after {node.fixed.timeout:g} s", "AGGREGATOR_TIMEOUT"
+        f"not every item had arrived after {node.join_timeout_s:g} s", "AGGREGATOR_TIMEOUT"
     )
     yield Report(token=origin, node=node.id, status="failed", lineage=place.lineage, error=error)
     yield from _cancel_timers(graph, origin)
@@ -312,5 +312,5 @@ def _timer(origin: Token, aggregator: str) -> Token:
 
 def _cancel_timers(graph: Graph, origin: Token) -> Judgement[None]:
     for name in graph.wiring.aggregators[origin.current_node]:
-        if graph.wiring.nodes[name].fixed.timeout is not None:
+        if graph.wiring.nodes[name].join_timeout_s is not None:
             yield CancelTimer(_timer(origin, name).token_id)
