@@ -24,7 +24,12 @@ from onward.languages.serverless.model import ServerlessWorkflow
 from onward.languages.serverless.picture import picture_of
 from onward.languages.serverless.program import ServerlessProgram
 from onward.languages.serverless.read import document as serverless
-from onward.languages.serverless.read.bundle import MOST, Fetched, MissingResource, needed
+from onward.languages.serverless.read.bundle import (
+    MOST_RESOURCES,
+    Fetched,
+    MissingResource,
+    missing_uris,
+)
 from onward.nodes.serverless.catalogue import calls
 from onward.ports.nodes.node import Catalogue
 from onward.ports.storage.triggers import Settings
@@ -37,7 +42,7 @@ def gather(value: Any, file: str, fetch: Callable[[str], str] = fetch) -> Fetche
     """Return everything that the document in `file` needs, and what that needs, by its URI."""
     base = Path(file).absolute().as_uri()
     found: dict[str, Any] = {}
-    while wanted := needed(value, found)[: MOST - len(found)]:
+    while wanted := missing_uris(value, found)[: MOST_RESOURCES - len(found)]:
         for uri in wanted:
             found[uri] = _one(urljoin(base, uri), fetch)
     return found

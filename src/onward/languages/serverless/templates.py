@@ -47,7 +47,7 @@ class Computed(Protocol):
         """The variables it asks for."""
         ...
 
-    def evaluate(self, given: EvaluationInput) -> Any:
+    def evaluate(self, inputs: EvaluationInput) -> Any:
         """Return its value; raises ExpressionError."""
         ...
 
@@ -67,15 +67,15 @@ class Expression:
         """The variables it asks for."""
         return self.jq.names
 
-    def evaluate(self, given: EvaluationInput) -> Any:
+    def evaluate(self, inputs: EvaluationInput) -> Any:
         """Return its value: null for none, an array for several. Raises ExpressionError."""
         try:
             values = self.jq.evaluate_all(
-                given.data,
-                given.variables,
-                now_ms=given.now_ms,
+                inputs.data,
+                inputs.variables,
+                now_ms=inputs.now_ms,
                 limits=LIMITS,
-                account=given.account,
+                account=inputs.account,
             )
         except ExpressionError:
             if self.loose:
@@ -83,9 +83,9 @@ class Expression:
             raise
         return values[0] if len(values) == 1 else (values or None)
 
-    def holds(self, given: EvaluationInput) -> bool:
+    def holds(self, inputs: EvaluationInput) -> bool:
         """Return jq's truth of its value: everything but null and false."""
-        value = self.evaluate(given)
+        value = self.evaluate(inputs)
         return value is not None and value is not False
 
 
@@ -118,7 +118,7 @@ def _compile(value: Any, at: str, compile_text: CompileText, names: set[str]) ->
         case str():
             compiled = compile_text(value, at)
             if isinstance(compiled, str):
-                return lambda given: compiled
+                return lambda inputs: compiled
             names |= {"", *compiled.names}
             return compiled.evaluate
         case list():
@@ -126,15 +126,15 @@ def _compile(value: Any, at: str, compile_text: CompileText, names: set[str]) ->
                 _compile(one, f"{at}/{index}", compile_text, names)
                 for index, one in enumerate(value)
             ]
-            return lambda given: [item(given) for item in items]
+            return lambda inputs: [item(inputs) for item in items]
         case dict():
             fields = [
                 (key, _compile(one, f"{at}/{_escaped(key)}", compile_text, names))
                 for key, one in value.items()
             ]
-            return lambda given: {key: one(given) for key, one in fields}
+            return lambda inputs: {key: one(inputs) for key, one in fields}
         case _:
-            return lambda given: value
+            return lambda inputs: value
 
 
 def _escaped(key: str) -> str:

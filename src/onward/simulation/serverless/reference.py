@@ -254,7 +254,7 @@ class TreeReference(ReferenceVariables):
         data, before = given, path.names
         for index, item in enumerate(items):
             path.names = {**before, task.each: item, task.index: index}
-            go_on = task.condition_to_go_on
+            go_on = task.loop_condition
             looks = self.sees(task, path, data, given, given)
             try:
                 if go_on is not None and not self.holds(go_on, looks, task.at):
