@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import cast
 from unicodedata import category
 
-from onward.nodes.failures import Refused
+from onward.nodes.failures import RefusedError
 
 Addresses = tuple[Address, ...]
 _LONGEST_TEXT = 4_000  # the parser takes a time that grows with the square of it
@@ -25,7 +25,7 @@ _TOLERATED = (ObsoleteHeaderDefect, NonASCIILocalPartDefect)
 
 
 def one_address(name: str, text: str) -> Address:
-    """Return the single address in `text`. Raises Refused, naming the parameter `name`."""
+    """Return the single address in `text`. Raises RefusedError, naming the parameter `name`."""
     found = addresses(name, text)
     if len(found) != 1:
         raise _refused(f"`{name}` must hold exactly one address, not {len(found)}")
@@ -33,7 +33,7 @@ def one_address(name: str, text: str) -> Address:
 
 
 def addresses(name: str, given: str | list[str]) -> Addresses:
-    """Return the addresses in `given`. Raises Refused, naming the parameter `name`."""
+    """Return the addresses in `given`. Raises RefusedError, naming the parameter `name`."""
     texts = [given] if isinstance(given, str) else given
     return tuple(address for text in texts for address in _parse(name, text))
 
@@ -116,5 +116,5 @@ def _check_line(name: str, text: str) -> None:
         raise _refused(f"`{name}` holds a lone surrogate, which no mail can carry")
 
 
-def _refused(message: str) -> Refused:
-    return Refused(message, "SMTP_MAIL")
+def _refused(message: str) -> RefusedError:
+    return RefusedError(message, "SMTP_MAIL")

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from onward.kernel.outcome import Failed, NodeError, Succeeded
-from onward.nodes.failures import Refused
+from onward.nodes.failures import RefusedError
 from onward.nodes.graph.mail_message import Addresses, addresses, compose, one_address
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import MailServer, OutsideError
@@ -60,7 +60,7 @@ class SmtpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 key=tools.idempotency_key,
             )
             recipients = _envelope(to, cc, bcc)
-        except Refused as verdict:
+        except RefusedError as verdict:
             return _failed(verdict.code, str(verdict))
         try:
             accepted = await tools.mail.send(server, sender.addr_spec, recipients, message)
@@ -73,14 +73,18 @@ def _envelope(*groups: Addresses) -> list[str]:
     """Return every recipient once: blind copies exist only here, never in a header."""
     everyone = dict.fromkeys(address.addr_spec for group in groups for address in group)
     if not everyone:
-        raise Refused("the mail has no recipient: give at least one address in `to`", "SMTP_MAIL")
+        raise RefusedError(
+            "the mail has no recipient: give at least one address in `to`", "SMTP_MAIL"
+        )
     return list(everyone)
 
 
 def _default_sender(fields: Mapping[str, str]) -> str:
     sender = fields.get("from") or fields.get("username", "")
     if "@" not in sender:
-        raise Refused("the mail has no sender: give `from` here or in the credential", "SMTP_MAIL")
+        raise RefusedError(
+            "the mail has no sender: give `from` here or in the credential", "SMTP_MAIL"
+        )
     return sender
 
 
@@ -109,8 +113,8 @@ def _server(fields: Mapping[str, str], timeout_s: float) -> MailServer:
     )
 
 
-def _bad_credential(problem: str) -> Refused:
-    return Refused(f"the mail credential does not describe a server: {problem}", "CREDENTIAL")
+def _bad_credential(problem: str) -> RefusedError:
+    return RefusedError(f"the mail credential does not describe a server: {problem}", "CREDENTIAL")
 
 
 def _failed(code: str, message: str, **details: Any) -> Failed:
