@@ -230,3 +230,16 @@ def test_a_loop_of_twenty_thousand_is_a_few_small_messages_from_its_first_to_its
     assert 20_000 / MOST_TASKS + 1 == len(sizes)
     assert max(sizes) < 1000
     assert 1 == len(world.payloads)  # the items, once
+
+
+async def test_an_output_that_fails_after_a_catch_ended_the_workflow_is_an_error_of_the_run(lab):
+    """A caught error may end the workflow, and then the workflow's own output may be wrong."""
+    attempt = {
+        "try": [{"bad": {"raise": {"error": {"type": "https://example.com/bad", "status": 400}}}}],
+        "catch": {"then": "end"},
+    }
+    schema = {"schema": {"document": {"type": "object", "required": ["missing"]}}}
+
+    ended = await lab.run(workflow({"s": {"set": {"n": 1}}}, {"t": attempt}, output=schema))
+
+    assert "/output" == error_in(ended).instance

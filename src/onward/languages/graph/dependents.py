@@ -1,4 +1,4 @@
-"""What follows from what in a graph, and where two differ: for those who run a part again."""
+"""Which nodes follow which in a graph, and where two graphs differ: for partial reruns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def followers(wiring: CompiledGraph) -> dict[str, frozenset[str]]:
         ahead[way.src].add(way.dst)
     found: dict[str, frozenset[str]] = {}
     for name in sorted(wiring.nodes, key=lambda name: wiring.nodes[name].order, reverse=True):
-        found[name] = frozenset(ahead[name]).union(*(found[one] for one in ahead[name]))
+        found[name] = frozenset(ahead[name]).union(*(found[follower] for follower in ahead[name]))
     return found
 
 

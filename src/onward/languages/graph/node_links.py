@@ -57,7 +57,7 @@ def compile_links(
 
 def texts_of(link: LinkDocument) -> dict[str, Any]:
     """Return the templates of a link that are given."""
-    return {name: one for name in TEXTS if (one := getattr(link, name)) is not None}
+    return {name: text for name in TEXTS if (text := getattr(link, name)) is not None}
 
 
 def _depth(approval: str | None, structure: Structure) -> int:

@@ -63,7 +63,7 @@ PAGE = 100
 
 def compile_graph(document: Document, catalogue: Catalogue, *, page: int = PAGE) -> GraphProgram:
     """Return the program of a document, or raise DefinitionError with every problem it has."""
-    problems = [one for one in check(document, catalogue) if one.severity == "error"]
+    problems = [problem for problem in check(document, catalogue) if problem.severity == "error"]
     if problems:
         raise DefinitionError(problems)
     return GraphProgram(document, wire(document, catalogue), page)

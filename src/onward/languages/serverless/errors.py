@@ -116,7 +116,7 @@ def child_fault(error: NodeError, at: str) -> Fault:
 def to_error(fault: Fault) -> NodeError:
     """Return the fault as statuses and completions carry it."""
     kind = name_of(fault.type)
-    text = ": ".join(one for one in (fault.title or kind, fault.detail) if one)
+    text = ": ".join(filter(None, (fault.title or kind, fault.detail)))
     code = kind.upper() if kind in STANDARD else "FAULT"
     return NodeError(text, code, fault.value())
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from onward.errors import ExpressionError
 from onward.expressions import Account, Jq, Limits
+from onward.languages.document.problems import join
 
 LIMITS = Limits(bytes=64 * 1024 * 1024, depth=400)
 """A loop over a million numbers is a value of some 24 MB. What an expression yields is put into
@@ -123,19 +124,15 @@ def _compile(value: Any, at: str, compile_text: CompileText, names: set[str]) ->
             return compiled.evaluate
         case list():
             items = [
-                _compile(one, f"{at}/{index}", compile_text, names)
-                for index, one in enumerate(value)
+                _compile(item, join(at, index), compile_text, names)
+                for index, item in enumerate(value)
             ]
             return lambda inputs: [item(inputs) for item in items]
         case dict():
             fields = [
-                (key, _compile(one, f"{at}/{_escaped(key)}", compile_text, names))
-                for key, one in value.items()
+                (key, _compile(part, join(at, key), compile_text, names))
+                for key, part in value.items()
             ]
-            return lambda inputs: {key: one(inputs) for key, one in fields}
+            return lambda inputs: {key: part(inputs) for key, part in fields}
         case _:
             return lambda inputs: value
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

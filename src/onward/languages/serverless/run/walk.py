@@ -344,7 +344,7 @@ class Walk(TreePath):
             self.acted = self.acted or outside
         self._carried = False
         while frames:
-            frame = frames[-1]
+            depth, frame = len(frames), frames[-1]
             task = self.task(frame.at)
             if isinstance(task, TryTask) and frame.phase == "":
                 try:
@@ -353,6 +353,8 @@ class Walk(TreePath):
                     fault, found = error.fault, None
                 if found is not None:
                     return found
+                if len(frames) < depth:
+                    continue  # the try was complete: what failed is around it
             if task.at not in ("", fault.instance):
                 self.note(task.at, TaskVisit(fault=fault))
             frames.pop()
