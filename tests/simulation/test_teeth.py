@@ -212,7 +212,7 @@ def test_publishing_before_dead_edges_are_marked_is_noticed(monkeypatch):
     """The effect order: once the only child is claimed, what else the step owes is never done."""
     monkeypatch.setattr(routing, "go_on", _publish_first)
     monkeypatch.setattr("onward.languages.graph.program.go_on", _publish_first)
-    monkeypatch.setattr("onward.languages.graph.failure.go_on", _publish_first)
+    monkeypatch.setattr("onward.languages.graph.failure.take_edges", _publish_first)
 
     assert caught() is not None
 

@@ -22,7 +22,7 @@ from onward.kernel.lineage import Lineage
 from onward.kernel.messages import Token, encode_message
 from onward.kernel.program import Program
 from onward.kernel.records import VisitRecord
-from onward.languages.graph.dependents import followers, tolerant
+from onward.languages.graph.dependents import followers_of, tolerant_nodes
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
 from onward.ports.nodes.node import Catalogue
@@ -164,7 +164,7 @@ def healed(plan: Plan, program: GraphProgram) -> Plan:
         if node.error.type == "halt"
         and plan.failures.get(node.id, 0) >= (node.retry.max_attempts if node.retry else 1)
     }
-    tolerated = tolerant(program.wiring)
+    tolerated = tolerant_nodes(program.wiring)
     return replace(
         plan,
         failures={name: many for name, many in plan.failures.items() if name not in spent},
@@ -179,7 +179,7 @@ def try_again(seed: int, catalogue: Catalogue, rules: Any = Coordination) -> int
     """
     plan = generate(seed)
     program = compile_graph(parse_definition(plan.document), catalogue, page=2)
-    outline = RunOutline(followers(program.wiring), tolerant(program.wiring))
+    outline = RunOutline(followers_of(program.wiring), tolerant_nodes(program.wiring))
     given, mended = {"seed": seed}, healed(plan, program)
     try:
         first = PausedWorld(program, behaviour(plan), seed * 7 + 1, rules)

@@ -1,6 +1,6 @@
-"""Reads JSON and remembers the place of every value.
+"""A reader of JSON that records the place of every value.
 
-The standard reader forgets where things stand and keeps the last of two equal keys in silence.
+The standard reader records no places, and silently takes the last of two equal keys.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _LITERALS = {"true": True, "false": False, "null": None}
 
 def read_json(text: str) -> Source:
     """Return what `text` says. Raises UnreadableError at the first thing that is not JSON."""
-    return _Reader(text).document()
+    return _JsonReader(text).document()
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.places: dict[str, Place] = {}
@@ -75,13 +75,13 @@ class _Reader:
             return mapping, at + 1
         while True:
             if self.text[at : at + 1] != '"':
-                self._expected(at, "a key in double quotes", closing="}")
+                self._fail_expecting(at, "a key in double quotes", closing="}")
             place = self._place(at)
             key, at = self._string(at, pointer)
             inner = join(pointer, key)
             at = self._skip(at)
             if self.text[at : at + 1] != ":":
-                self._expected(at, f"a colon after the key {quote(key)}")
+                self._fail_expecting(at, f"a colon after the key {quote(key)}")
             if key in mapping:
                 first, self.places[inner] = self.places[inner], place
                 duplicate_key(key, first, self.findings, inner)
@@ -112,7 +112,7 @@ class _Reader:
         if found == closing:
             return at + 1, False
         if found != ",":
-            self._expected(at, f'a comma or "{closing}"')
+            self._fail_expecting(at, f'a comma or "{closing}"')
         at = self._skip(at + 1)
         if self.text[at : at + 1] == closing:
             self._fail(at, f'there is a comma before "{closing}"', "remove the comma")
@@ -153,10 +153,10 @@ class _Reader:
             return integer(number[1], self.findings, pointer), number.end()
         word = _WORD.match(self.text, at)
         if word is None or word.group() not in _LITERALS:
-            self._expected(at, "a value")
+            self._fail_expecting(at, "a value")
         return _LITERALS[word.group()], word.end()
 
-    def _expected(self, at: int, wanted: str, closing: str = "") -> NoReturn:
+    def _fail_expecting(self, at: int, wanted: str, closing: str = "") -> NoReturn:
         found = self.text[at : at + 1]
         word = _WORD.match(self.text, at)
         shown = quote(word.group() if word else found)

@@ -1,4 +1,4 @@
-"""The rules both readers keep: which values a document may hold, and how large it may be.
+"""The limits of both readers: which values a document may hold, and how large it may be.
 
 What one format could say and the other could not (tags, dates, keys that are not text, NaN) is
 refused, so that a document means the same as JSON and as YAML.
@@ -84,7 +84,7 @@ def fraction(text: str, findings: Findings, at: str) -> float | None:
 
 
 def not_finite(text: str, findings: Findings, at: str) -> None:
-    """Say that a number has no place in JSON."""
+    """Report a number that JSON cannot carry."""
     message = f"{text} is not a number that JSON can carry"
     findings.error("BAD_NUMBER", message, at=at, hint="use a finite number, null, or quoted text")
 
@@ -102,7 +102,7 @@ def whole_text(text: str, findings: Findings, at: str) -> str:
 
 
 def key_problem(key: Any, findings: Findings, at: str) -> None:
-    """Say that a mapping's key is not text."""
+    """Report a key of a mapping that is not text."""
     if isinstance(key, Mapping | list):
         what, hint = kind_of(key), 'put expressions in quotes: "{{ ... }}"'
     else:
@@ -112,7 +112,7 @@ def key_problem(key: Any, findings: Findings, at: str) -> None:
 
 
 def duplicate_key(key: str, first: Place, findings: Findings, at: str) -> None:
-    """Say that a mapping gives one key twice."""
+    """Report a key that a mapping has twice."""
     message = f"{quote(key)} is given twice in one mapping (first on line {first[0]})"
     findings.error("DUPLICATE_KEY", message, at=at, hint="keep one of them")
 

@@ -1,4 +1,4 @@
-"""Text to value: reads a JSON or YAML 1.2 document and remembers where each part stands."""
+"""The source of a document: JSON or YAML 1.2 text as a value, with the place of each part."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def read(text: str | bytes, *, file: str = "") -> Source:
     its end. What can be read but not meant (a key given twice, NaN) is in the result's `problems`.
     """
     try:
-        return _read(_decoded(text), file)
+        return _read(_decode(text), file)
     except UnreadableError as error:
         raise DefinitionError([error.problem], file) from None
 
 
-def _decoded(text: str | bytes) -> str:
+def _decode(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
         raise too_large(f"{len(text) / 1024 / 1024:.1f} MB")
     if isinstance(text, bytes):

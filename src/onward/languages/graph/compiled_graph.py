@@ -1,4 +1,4 @@
-"""The compiled graph: nodes, pairs, and how death spreads along edges."""
+"""The compiled graph: nodes, pairs of splits and aggregators, and how dead edges spread."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class CompiledGraph:
         return frozenset(dead)
 
     def after_split(self, split: str) -> tuple[Edge, ...]:
-        """Return the ways on from the aggregators of a split: where a run goes after it."""
+        """Return the edges from the aggregators of a split: where a run continues after it."""
         return tuple(way for name in self.aggregators[split] for way in self.nodes[name].success)
 
 
-def wire(document: Document, catalogue: Catalogue) -> CompiledGraph:
+def compile_wiring(document: Document, catalogue: Catalogue) -> CompiledGraph:
     """Return the wiring of a checked document; DefinitionError for one that is not runnable."""
     structure = analyse(document)
     aliases = {node.name: node.id for node in document.nodes if node.name}

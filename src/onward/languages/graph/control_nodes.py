@@ -1,7 +1,7 @@
 """The control nodes: where a run starts, branches, splits, joins and waits, and what it computes.
 
 Each class holds the parameters of one node type. None of these nodes touches the world, so none has
-`run`: `step` decides what they come to, matching on these types. Read them in the order of
+`run`: `step` decides their outcome, matching on these types. Read them in the order of
 `ControlNode` at the end, the sum of all of them.
 """
 
@@ -116,8 +116,8 @@ class AggregatorNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class MergeNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Join branches: wait for all, any or `n` of them; the output lists theirs in edge order.
 
-    A branch that can no longer arrive is not waited for. When the others have not come after
-    `timeout` seconds the node fails.
+    A branch that can no longer arrive is not waited for. When the others have not arrived
+    after `timeout` seconds the node fails.
     """
 
     mode: Literal["append"] = "append"
@@ -126,7 +126,7 @@ class MergeNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     timeout: Seconds | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a count that is missing, or given where it means nothing."""
+        """Refuse a count that is missing, or has no meaning."""
         if self.wait_mode == "wait_for_n" and self.n is None:
             raise ValueError(
                 "`wait_mode: wait_for_n` needs `n`, the number of branches to wait for"
@@ -174,12 +174,12 @@ def _check_date(text: str) -> None:
 
 
 class WaitForSignalNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Pause the path until a signal comes; the output is what it brings.
+    """Pause the path until a signal arrives; the output is its value.
 
-    A signal that comes before is kept, and each is taken by one wait. `key` tells signals of one
-    name apart; inside a split it is the item (`users[5]`) unless it is given. When none has come
-    after `timeout` seconds, `expired_edge_id` is taken and the output is `{expired_at}`; without
-    that edge the node fails.
+    A signal that arrives before is stored, and each is taken by one wait. `key` distinguishes
+    signals of one name; without it, inside a split, it is the item (`users[5]`). When none has
+    arrived after `timeout` seconds, `expired_edge_id` is taken and the output is `{expired_at}`;
+    without that edge the node fails.
     """
 
     signal: SignalName

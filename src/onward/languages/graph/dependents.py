@@ -10,8 +10,8 @@ from onward.languages.graph.model import Document, NodeDocument
 _Seen = tuple[NodeDocument, frozenset[tuple[str, str]]]
 
 
-def followers(wiring: CompiledGraph) -> dict[str, frozenset[str]]:
-    """Return every node with all nodes that may come after it."""
+def followers_of(wiring: CompiledGraph) -> dict[str, frozenset[str]]:
+    """Return every node with all nodes that may follow it."""
     ahead: dict[str, set[str]] = {name: set() for name in wiring.nodes}
     for way in wiring.ways.values():
         ahead[way.src].add(way.dst)
@@ -21,8 +21,8 @@ def followers(wiring: CompiledGraph) -> dict[str, frozenset[str]]:
     return found
 
 
-def tolerant(wiring: CompiledGraph) -> frozenset[str]:
-    """Return the nodes whose failure the graph goes on with.
+def tolerant_nodes(wiring: CompiledGraph) -> frozenset[str]:
+    """Return the nodes whose failure does not halt the graph.
 
     Not aggregators: one that fails on an item's data fails that item, whatever its policy.
     """
@@ -33,8 +33,8 @@ def tolerant(wiring: CompiledGraph) -> frozenset[str]:
     )
 
 
-def changed(before: Document, after: Document) -> frozenset[str]:
-    """Return the nodes that are not the same in two graphs, or are reached in other ways."""
+def changed_nodes(before: Document, after: Document) -> frozenset[str]:
+    """Return the nodes that differ between two graphs, or are reached by other edges."""
     then, now = _nodes(before), _nodes(after)
     return frozenset(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
 

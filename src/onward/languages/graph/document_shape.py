@@ -104,7 +104,7 @@ def _credential(fields: Fields) -> str | None:
     # author who writes the secret itself must be stopped.
     named = fields.inside("credentials", value)
     named.reject_unknown(("name", "id", "type"))
-    return named.identifier("name", required="name the credential; its values are kept elsewhere")
+    return named.identifier("name", required="name the credential; its values are stored elsewhere")
 
 
 def _error_policy(fields: Fields) -> ErrorPolicy:
@@ -138,7 +138,7 @@ def _links(fields: Fields) -> tuple[LinkDocument, ...]:
     return tuple(
         _link(name, links.inside(name, links.mapping(name)))
         for name in links.value
-        if links.named(name)
+        if links.is_name(name)
     )
 
 

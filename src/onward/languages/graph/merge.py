@@ -1,4 +1,4 @@
-"""Merges: note an arrival, and what follows when the merge opens or its patience ends."""
+"""Merges: record an arrival, and what follows when the merge opens or its deadline passes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,18 @@ from onward.kernel.messages import Token
 from onward.kernel.outcome import NodeError
 from onward.languages.graph.compiled_node import CompiledNode
 from onward.languages.graph.failure import recover
-from onward.languages.graph.routing import Graph, merge_timer, merge_unit, merged, quota, united
+from onward.languages.graph.routing import (
+    Graph,
+    merge_timer,
+    merge_unit,
+    open_merge,
+    quota,
+    unite_contexts,
+)
 
 
 def arrive(graph: Graph, place: Position, node: CompiledNode) -> Judgement[None]:
-    """A token reaches a merge by the edge it came along."""
+    """Record that a token reached a merge by its edge."""
     answer = yield from ask(
         Arrive(
             scope=place.scope,
@@ -44,9 +51,9 @@ def arrive(graph: Graph, place: Position, node: CompiledNode) -> Judgement[None]
     )
     match answer:
         case Opened():
-            yield from merged(graph, place, node, answer)
+            yield from open_merge(graph, place, node, answer)
         case Late():
-            yield from leave(graph, place, b"")
+            yield from leave(graph.hooks, place, b"")
         case Pending(arrived):
             yield from _wait(place, node, arrived)
         case _:
@@ -77,8 +84,8 @@ def _wait(place: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
     yield SetTimer(timer, place.now_ms + round(1000 * timeout_s))
 
 
-def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
-    """A merge's patience is over: it fails with what had arrived in its context."""
+def expire(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
+    """Fail a merge whose deadline has passed; its context unites the branches that arrived."""
     node = graph.wiring.nodes[token.current_node]
     place = place_of(token, now_ms)
     opened = yield from ask(
@@ -87,7 +94,7 @@ def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     if opened is None:
         return
     arrived = [read_context(opened.arrivals[edge]) for edge in node.into if edge in opened.arrivals]
-    context = yield from united(arrived)
+    context = yield from unite_contexts(arrived)
     place = msgspec.structs.replace(place, unit=merge_unit(place, node), context=context)
     error = NodeError(
         f"{len(opened.arrivals)} of {len(node.into)} branches had arrived "

@@ -2,10 +2,10 @@
 
 A token is an ordinary visit of a node unless it carries a signal:
 
-    resume    the wait at this node is over; it goes on
-    page      a split that is still sending goes on with its next items (`from_edge` names it)
-    timeout   a merge, or the aggregator of the split `from_edge`, has waited long enough
-    awaited   the wait for a signal at this node is over: one came, or its time is up
+    resume    the wait at this node is over
+    page      a split sends its next items (`from_edge` names it)
+    timeout   the deadline of a merge, or of the aggregator of the split `from_edge`, has passed
+    awaited   the wait for a signal at this node is over: it arrived, or its deadline passed
 """
 
 from __future__ import annotations
@@ -49,24 +49,26 @@ from onward.kernel.outcome import (
 from onward.kernel.program import Activity
 from onward.languages.graph import merge, signal_waits, split
 from onward.languages.graph.check.document import check
-from onward.languages.graph.compiled_graph import CompiledGraph, wire
+from onward.languages.graph.compiled_graph import CompiledGraph, compile_wiring
 from onward.languages.graph.compiled_node import CompiledNode
-from onward.languages.graph.failure import recover, tag_of, ways_despite
+from onward.languages.graph.failure import edges_despite, recover, tag_of
 from onward.languages.graph.model import Document
-from onward.languages.graph.routing import go_on, with_output
+from onward.languages.graph.routing import Graph, take_edges, with_output
 from onward.languages.graph.step import step
 from onward.ports.nodes.node import Catalogue
 
-PAGE = 100
+ITEMS_PAGE = 100
 """How many items one message sends at most: a huge split never holds a worker, or a transaction."""
 
 
-def compile_graph(document: Document, catalogue: Catalogue, *, page: int = PAGE) -> GraphProgram:
+def compile_graph(
+    document: Document, catalogue: Catalogue, *, page: int = ITEMS_PAGE
+) -> GraphProgram:
     """Return the program of a document, or raise DefinitionError with every problem it has."""
     problems = [problem for problem in check(document, catalogue) if problem.severity == "error"]
     if problems:
         raise DefinitionError(problems)
-    return GraphProgram(document, wire(document, catalogue), page)
+    return GraphProgram(document, compile_wiring(document, catalogue), page)
 
 
 class GraphProgram:
@@ -77,7 +79,7 @@ class GraphProgram:
         self.document = document
         self.ref = fingerprint(document.source)
         self.wiring = wiring
-        self.page = page
+        self._graph = Graph(wiring, page, hooks=self)
 
     # -- before a node runs --------------------------------------------------------------------
 
@@ -161,7 +163,7 @@ class GraphProgram:
             case Failed(error):
                 yield from self._fail(place, node, outcome, error, dice)
             case Scattered():
-                yield from split.scatter(self, place, node, outcome)
+                yield from split.scatter(self._graph, place, node, outcome)
             case Arrived(value):
                 yield from self._arrive(place, node, value)
             case Suspended(until_ms):
@@ -196,7 +198,7 @@ class GraphProgram:
             lineage=place.lineage,
             output=output,
         )
-        yield from go_on(self, place, node, taken, tag)
+        yield from take_edges(self._graph, place, node, taken, tag)
 
     def _fix(
         self,
@@ -208,12 +210,11 @@ class GraphProgram:
     ) -> Judgement[Outcome | None]:
         """Fix the outcome of an activity before its effects, if they are more than one publish.
 
-        Run again, an activity may come to something else, and two outcomes must not mix. Control
-        nodes come to the same again. With exactly one successor and nothing to mark dead, the
-        first child that is claimed decides, and nothing needs fixing. Inside a split it is fixed
-        all the same: an item that has gone on must not be executed again beside the one that takes
-        its place, or more of them would be under way than may be. What is fixed is gone with the
-        item.
+        Repeated, an activity may have another outcome, and two outcomes must not mix. A control
+        node has the same one again. With exactly one successor and nothing to mark dead, the first
+        child that is claimed decides, and nothing needs fixing. Inside a split it is fixed all the
+        same: an item that has continued must not be executed again beside the one that takes its
+        place, or more of them would run than may. The fixed outcome is dropped with the item.
         """
         if node.type.effect != "outside":
             return outcome
@@ -248,7 +249,7 @@ class GraphProgram:
             yield from self._retry(place, node, error, delay_ms)
             return
         standing = yield from self._fix(
-            place, node, outcome, ways_despite(self, node), tag_of(node)
+            place, node, outcome, edges_despite(self._graph, node), tag_of(node)
         )
         if standing is not outcome:
             if standing is not None:
@@ -260,7 +261,7 @@ class GraphProgram:
             # aggregator's policy says about its barrier.
             yield from flow.halt(self, place, node.id, error, "halted")
         else:
-            yield from recover(self, place, node, error)
+            yield from recover(self._graph, place, node, error)
 
     def _retry(
         self, place: Position, node: CompiledNode, error: NodeError, delay_ms: int
@@ -314,26 +315,26 @@ class GraphProgram:
     def _arrive(self, place: Position, node: CompiledNode, value: Any) -> Judgement[None]:
         token = place.token
         if node.kind == "aggregator":
-            left = split.arrival(self, node, token.from_edge, value)
+            left = split.arrival(node, token.from_edge, value)
             yield from leave(self, place, left)
             return
-        yield from merge.arrive(self, place, node)
+        yield from merge.arrive(self._graph, place, node)
 
     # -- signals and second deliveries ---------------------------------------------------------
 
     def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
-        """Yield what follows from a page or a time-out."""
+        """Yield what follows from a page, a signal or a deadline."""
         if token.signal == "page":
-            yield from split.send_page(self, token, now_ms)
+            yield from split.send_page(self._graph, token, now_ms)
         elif token.signal == "awaited":
             node = self.wiring.nodes[token.current_node]
             found = yield from signal_waits.wake(node, token)
             if found is not None:
                 yield from self.settle(*found, now_ms=now_ms, dice=0)
         elif self.wiring.nodes[token.current_node].kind == "merge":
-            yield from merge.overdue(self, token, now_ms)
+            yield from merge.expire(self._graph, token, now_ms)
         else:
-            yield from split.overdue(self, token, now_ms)
+            yield from split.expire(self._graph, token, now_ms)
 
     def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
         """Yield again what followed when this token closed the scope at `depth`."""
@@ -343,20 +344,20 @@ class GraphProgram:
 
     def item_value(self, origin: str, left: dict[str, bytes]) -> bytes:
         """Return the slot value of an item."""
-        return split.item_value(self, origin, left)
+        return split.item_value(self._graph, origin, left)
 
     def item_error(self, origin: str, error: bytes) -> bytes:
         """Return the slot value of a failed item."""
-        return split.item_error(self, origin, error)
+        return split.item_error(self._graph, origin, error)
 
     def filled(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows from one more filled slot."""
-        yield from split.filled(self, origin, slot, place)
+        yield from split.filled(self._graph, origin, slot, place)
 
     def joined(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
         """Yield what follows a barrier with every slot filled."""
-        yield from split.joined(self, origin, values, place)
+        yield from split.joined(self._graph, origin, values, place)
 
     def overspent(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows a barrier whose failure budget is spent."""
-        yield from split.overspent(self, origin, slot, place)
+        yield from split.overspent(self._graph, origin, slot, place)

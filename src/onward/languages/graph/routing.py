@@ -1,8 +1,8 @@
-"""Going on from a place: take edges, kill the others, open the merges that this completes."""
+"""Routing from a node: take edges, mark the others dead, open the merges that this completes."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 import msgspec
 from msgspec import Raw
@@ -29,21 +29,18 @@ from onward.languages.graph.compiled_node import CompiledNode
 from onward.languages.graph.control_nodes import MergeNode
 
 
-class Graph(Hooks, Protocol):
-    """A program of the graph language, as its judgements see it."""
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What the judgements of a graph share."""
 
-    @property
-    def wiring(self) -> CompiledGraph:
-        """The compiled graph."""
-        ...
-
-    @property
-    def page(self) -> int:
-        """How many items one message sends at most."""
-        ...
+    wiring: CompiledGraph
+    page: int
+    """How many items of a split one message sends at most."""
+    hooks: Hooks
+    """What the kernel asks a program about its splits."""
 
 
-def go_on(
+def take_edges(
     graph: Graph,
     place: Position,
     node: CompiledNode,
@@ -56,19 +53,19 @@ def go_on(
     Dead edges first: once the only child is claimed a redelivery of this step does nothing more,
     so what else it owes must be done before.
     """
-    yield from skip(graph, place, (*ways_after(graph, node), *node.error, *also), taken)
+    yield from skip(graph, place, (*edges_after(graph, node), *node.error, *also), taken)
     yield from publish(place, taken, tag)
     if not taken:
-        yield from leave(graph, place, leaf(node.id, node.order, place))
+        yield from leave(graph.hooks, place, leaf(node.id, node.order, place))
 
 
-def ways_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
-    """Return the ways on from a node that did its work: a split's start at its aggregators."""
+def edges_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
+    """Return the edges after a node that succeeded: those of a split start at its aggregators."""
     return graph.wiring.after_split(node.id) if node.kind == "split" else node.success
 
 
 def publish(place: Position, ways: tuple[Edge, ...], tag: str) -> Judgement[None]:
-    """Publish one token for each way, with a context that fits a message."""
+    """Publish one token for each edge, with a context that fits a message."""
     context, payload = place.context.compact()
     if payload is not None:
         yield StorePayload(payload)
@@ -83,7 +80,7 @@ def skip(
     """Mark the edges of `leaving` that are not taken, and what dies with them.
 
     Monotone: add, read back what others have added, close over it, until nothing is new. So two
-    decisions made at the same time agree in the end, whichever comes second.
+    decisions made at the same time agree in the end, whichever is second.
     """
     wiring = graph.wiring
     untaken = frozenset(way.edge for way in leaving if way not in taken) & wiring.marking
@@ -107,7 +104,7 @@ def skip(
                 )
             )
             if opened is not None:
-                yield from merged(graph, place, merge, opened)
+                yield from open_merge(graph, place, merge, opened)
 
 
 def quota(merge: CompiledNode) -> int | None:
@@ -127,11 +124,13 @@ def merge_unit(place: Position, merge: CompiledNode) -> str:
 
 
 def merge_timer(place: Position, merge: CompiledNode) -> str:
-    """Return the id of the timer that limits a merge's patience."""
+    """Return the id of the timer of a merge's deadline."""
     return derive(merge_unit(place, merge), "timeout")
 
 
-def merged(graph: Graph, place: Position, merge: CompiledNode, opened: Opened) -> Judgement[None]:
+def open_merge(
+    graph: Graph, place: Position, merge: CompiledNode, opened: Opened
+) -> Judgement[None]:
     """A merge opened: its output lists what arrived in edge order, its context unites it."""
     arrived = {edge: read_context(data) for edge, data in opened.arrivals.items()}
     outputs = []
@@ -140,7 +139,7 @@ def merged(graph: Graph, place: Position, merge: CompiledNode, opened: Opened) -
             src = graph.wiring.ways[edge].src
             outputs.append((yield from output_of(graph, arrived[edge], src)))
     output = join_array(outputs)
-    context = yield from united([arrived[edge] for edge in merge.into if edge in arrived])
+    context = yield from unite_contexts([arrived[edge] for edge in merge.into if edge in arrived])
     place = msgspec.structs.replace(place, unit=merge_unit(place, merge), context=context)
     place = yield from with_output(place, merge.id, output)
     yield Report(
@@ -148,11 +147,11 @@ def merged(graph: Graph, place: Position, merge: CompiledNode, opened: Opened) -
     )
     if merge.join_timeout_s is not None:
         yield CancelTimer(merge_timer(place, merge))
-    yield from go_on(graph, place, merge, merge.success, "opened")
+    yield from take_edges(graph, place, merge, merge.success, "opened")
     yield from ask(DiscardMerge(scope=place.scope, node=merge.id, expected=merge.into))
 
 
-def united(contexts: list[Context]) -> Judgement[Context]:
+def unite_contexts(contexts: list[Context]) -> Judgement[Context]:
     """Return the entries of all contexts; where several have one, the last wins.
 
     Branches that grew large have bases of their own. A context has one, so then they are opened up.

@@ -1,7 +1,7 @@
 """Splits: send the items, in pages and within the window; join what comes back.
 
 A split's own token stays alive in its scope while its items run, each in a scope of its own. When
-the last slot is filled the token goes on at the aggregators, with the split's own context and one
+the last slot is filled the token continues at the aggregators, with the split's own context and one
 list for each of them.
 """
 
@@ -34,8 +34,8 @@ from onward.languages.graph.compiled_node import CompiledNode
 from onward.languages.graph.failure import recover
 from onward.languages.graph.routing import Graph, publish, skip, with_output
 
-ALWAYS_TOLD = 200
-"""Splits of up to this many items say how far they are after each."""
+ALWAYS_REPORTED = 200
+"""Splits of up to this many items report their progress after each."""
 
 _values = msgspec.json.Decoder(dict[str, Raw])
 
@@ -77,7 +77,7 @@ def scatter(graph: Graph, place: Position, node: CompiledNode, found: Scattered)
 
 
 def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement[Token]:
-    """Return the split's token as its barrier keeps it: context shared, items by reference."""
+    """Return the split's token as its barrier stores it: context shared, items by reference."""
     context, payload = place.context.freeze()
     if payload is not None:
         yield StorePayload(payload)
@@ -98,7 +98,7 @@ def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement
 
 
 def send_page(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
-    """A split that is still sending goes on with its next page."""
+    """Send the next page of a split that has more items."""
     start, end, total = token.span
     count = min(graph.page, end - start)
     origin = msgspec.structs.replace(
@@ -125,7 +125,7 @@ def _next_page(origin: Token, place: Position) -> Judgement[None]:
             parent=parent,
             outcome="page",
             siblings=1,
-            from_edge=place.unit,  # a page has no edge; it remembers the split it sends for
+            from_edge=place.unit,  # a page has no edge; this names the split that it sends for
             sent_at=place.now_ms,
         )
     )
@@ -143,7 +143,7 @@ def _send_stored(
 def _send(
     graph: Graph, origin: Token, place: Position, raw: list[Raw], start: int, total: int
 ) -> Judgement[None]:
-    """Publish the items `start`, `start + 1` ...: each a scope with the split's ways as its own."""
+    """Publish the items `start`, `start + 1` ...: each a scope that begins at the split's edges."""
     node = graph.wiring.nodes[origin.current_node]
     base = origin.context
     for index, item in enumerate(raw, start):
@@ -163,12 +163,12 @@ def _send(
 
 
 def filled(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
-    """One more slot is filled: say how far the aggregators are, and send what it released.
+    """Report the progress of the aggregators after one more slot, and send what it released.
 
-    Large splits say so at every hundredth: news of each item would be as many as their items.
+    Large splits report every hundredth: one report for each item would be as many as their items.
     """
-    telling = slot.total <= ALWAYS_TOLD or not slot.filled % (slot.total // 100)
-    for name in graph.wiring.aggregators[origin.current_node] if telling else ():
+    reports = slot.total <= ALWAYS_REPORTED or not slot.filled % (slot.total // 100)
+    for name in graph.wiring.aggregators[origin.current_node] if reports else ():
         yield Report(
             token=origin,
             node=name,
@@ -181,7 +181,7 @@ def filled(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgemen
 
 
 def joined(graph: Graph, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
-    """Every slot is filled: go on after the aggregators."""
+    """Continue after the aggregators: every slot is filled."""
     node = graph.wiring.nodes[origin.current_node]
     yield from _cancel_timers(graph, origin)
     yield from _after(graph, place, node, values)
@@ -213,7 +213,7 @@ def _after(
     yield from publish(place, taken, "joined")
     if not taken:
         last = graph.wiring.nodes[names[-1]] if names else split
-        yield from leave(graph, place, leaf(last.id, last.order, place))
+        yield from leave(graph.hooks, place, leaf(last.id, last.order, place))
 
 
 def _lists(names: tuple[str, ...], values: list[bytes]) -> list[Raw]:
@@ -237,7 +237,7 @@ def item_value(graph: Graph, split: str, left: dict[str, bytes]) -> bytes:
     return msgspec.json.encode({name: raw for name, (_, raw) in best.items()})
 
 
-def arrival(graph: Graph, node: CompiledNode, edge: str, value: object) -> bytes:
+def arrival(node: CompiledNode, edge: str, value: object) -> bytes:
     """Return what a token leaves behind when it reaches an aggregator by `edge`."""
     rank = node.into.index(edge) if edge in node.into else len(node.into)
     return msgspec.json.encode((node.id, rank, encode(value)))
@@ -253,7 +253,7 @@ def item_error(graph: Graph, split: str, error: bytes) -> bytes:
 
 
 def overspent(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
-    """More items failed than the split tolerates: the split itself fails."""
+    """Fail a split with more failed items than it tolerates."""
     node = graph.wiring.nodes[origin.current_node]
     error = NodeError(
         f"{slot.failed} of {slot.total} items failed, more than the split tolerates",
@@ -270,8 +270,8 @@ def _outer_errors(graph: Graph, split: CompiledNode) -> tuple[Edge, ...]:
     return tuple(way for name in names for way in graph.wiring.nodes[name].error)
 
 
-def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
-    """An aggregator's patience is over: the aggregator fails, in the scope outside the items."""
+def expire(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
+    """Fail an aggregator whose deadline has passed, in the scope outside the items."""
     data = yield from ask(Overdue(split=token.from_edge, by=token.token_id))
     if data is None:
         return
@@ -291,7 +291,7 @@ def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
 
 
 def _timer(origin: Token, aggregator: str) -> Token:
-    """Return the token that tells an aggregator its time is up."""
+    """Return the token of an aggregator's deadline."""
     parent = derive(origin.token_id, "timeout", aggregator)
     return msgspec.structs.replace(
         origin,

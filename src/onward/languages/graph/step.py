@@ -83,7 +83,7 @@ class NodeExpressions:
         self._node = node
         self._token = token
         self._view = view
-        self._marks = node_links.marks(node.links, token, salt)
+        self._marks = node_links.link_marks(node.links, token, salt)
         self.variables = {**view}
         if node.needs is None or "execution" in node.needs:
             self.variables["execution"] = {
@@ -116,7 +116,7 @@ class NodeExpressions:
         texts = self._node.link_texts.render(
             self._view.get("input"), self.variables, now_ms=self._token.sent_at
         )
-        return node_links.ask(self._node.links, texts, self._marks, self._token)
+        return node_links.requested_links(self._node.links, texts, self._marks, self._token)
 
     @property
     def input(self) -> Any:

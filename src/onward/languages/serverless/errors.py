@@ -1,4 +1,4 @@
-"""Errors of a run, as RFC 7807 says them: type, status, title, detail, instance."""
+"""Errors of a run, in the form of RFC 7807: type, status, title, detail, instance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALIAS = re.compile(
     r"https?://(?:www\.)?(?:serverlessworkflow\.io(?:\.io)?|open-workflow-specification\.org)"
     r"/(?:spec/[0-9.]+|dsl)/errors/(?:types/)?([a-z]+)/?"
 )
-# What an activity says went wrong, as a type and a status.
+# The error codes of activities, as a type and a status.
 _CODES = {
     "NODE_TIMEOUT": ("timeout", 408),
     "CREDENTIAL": ("authorization", 403),
@@ -84,7 +84,7 @@ def read_fault(value: Any) -> Fault:
 
 
 def from_activity(error: NodeError, at: str) -> Fault:
-    """Return what an activity's failure is in the language's own terms."""
+    """Return an activity's failure in the language's own terms."""
     status = error.details.get("status")
     if isinstance(status, int):
         return standard("communication", error.message, at, status=status)
@@ -104,7 +104,7 @@ def fault_of(error: NodeError, at: str) -> Fault:
 def child_fault(error: NodeError, at: str) -> Fault:
     """Return the error of a task whose own workflow did not complete: the one that ended that.
 
-    It keeps what the other run says about it, and happened here.
+    It has the details of the other run's error, and the task here as its instance.
     """
     inner = error.details.get("error")
     details = inner.get("details") if isinstance(inner, dict) else None
@@ -126,8 +126,8 @@ def timed_out(at: str, limit_ms: int) -> Fault:
     return standard("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
 
 
-def raised(value: dict[str, Any], at: str) -> Fault:
-    """Return the error that a task raises, from what it says about it."""
+def fault_to_raise(value: dict[str, Any], at: str) -> Fault:
+    """Return the error that a task raises."""
     status = value.get("status")
     if isinstance(status, str) and status.isdecimal() and len(status) <= 3:
         status = int(status)

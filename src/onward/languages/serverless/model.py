@@ -99,7 +99,7 @@ class CaseOfSwitch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchTask(Task):
-    """The first case that holds says where to go on; a default is tried last."""
+    """The first case that holds says where to continue; a default is tried last."""
 
     cases: tuple[CaseOfSwitch, ...]
 

@@ -168,7 +168,7 @@ class ServerlessProgram:
     def settle(
         self, token: Token, outcome: Outcome, *, now_ms: int, dice: float
     ) -> Judgement[None]:
-        """Walk on from what an activity came to, and yield what the stop asks for."""
+        """Walk from the outcome of an activity to the next stop, and yield what that asks for."""
         stopped = self._walks.pop((token.state_id, token.token_id))
         if stopped is None:
             store, _ = yield from branches.load_state(token)

@@ -86,7 +86,7 @@ def _finish(
     in_order = sorted(found, key=lambda p: (p.line or 0, p.column or 0))
     if workflow is None or any(problem.severity == "error" for problem in in_order):
         raise DefinitionError(in_order, file)
-    # The order of keys is kept: it is the order of the fields that a `set` gives.
+    # The order of keys stays: it is the order of the fields that a `set` yields.
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return replace(workflow, source=text.encode(), places=places, warnings=tuple(in_order))
 

@@ -65,7 +65,7 @@ def read_catch(
     value, at = fields.value.get("catch"), join(fields.at, "catch")
     if not isinstance(value, dict):
         what = "has no" if value is None else "needs a mapping as"
-        hint = "write catch: {} to go on after any error"
+        hint = "write catch: {} to continue after any error"
         reader.error("MISSING_FIELD", f'{fields.owner} {what} "catch"', fields.at, hint)
         return None
     inner = reader.fields(value, f'{fields.owner}: "catch"', at)

@@ -66,7 +66,7 @@ def handle_fault(
     """Return what follows from an error inside a try; None when it is not handled there.
 
     First the try is repeated, as long as the policy allows; then the handling tasks run. With a
-    policy and no tasks the error goes on up; with neither, the try completes with its own input.
+    policy and no tasks the error goes up; with neither, the try completes with its own input.
     """
     catch = task.catch
     inputs = path.inputs(task, frame, fault.value(), **{catch.name: fault.value()})

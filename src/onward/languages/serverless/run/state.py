@@ -31,7 +31,7 @@ Kind = (
     attempt    the tasks of the try of the top frame begin, again or for the first time
     raise      the error `value` goes up from the top frame
     end        the workflow ends with `value`
-    hear       the listen of the top frame looks at the next event
+    hear       the listen of the top frame waits for its next event
     heard      the event `value` has arrived for the listen of the top frame
     take       the task of the top frame takes messages, or handles what it has taken
     taken      `value` is the result of taking messages

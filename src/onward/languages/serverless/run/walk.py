@@ -10,7 +10,13 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from onward.languages.serverless.errors import Fault, FaultError, raised, read_fault, timed_out
+from onward.languages.serverless.errors import (
+    Fault,
+    FaultError,
+    fault_to_raise,
+    read_fault,
+    timed_out,
+)
 from onward.languages.serverless.model import (
     CallTask,
     ConsumeTask,
@@ -179,7 +185,7 @@ class Walk(TreePath):
             case SwitchTask():
                 return self.complete(frame.input, self._choose(task, inputs))
             case RaiseTask(error=error):
-                raise FaultError(raised(self.render(error, inputs, task.at), task.at))
+                raise FaultError(fault_to_raise(self.render(error, inputs, task.at), task.at))
             case TryTask():
                 frame.since = self.now_ms
                 return Action("attempt")
