@@ -145,9 +145,13 @@ class Fields:
             return ()
         return tuple(items)
 
-    def inside(self, name: str, value: Mapping[str, Any]) -> Fields:
-        """Return the fields of the mapping under `name`."""
-        return Fields(value, f'{self.owner}: "{name}"', join(self.at, name), self.findings)
+    def inside(self, name: str, known: tuple[str, ...] | None = None) -> Fields:
+        """Return the fields of the mapping under `name`, which may have only the `known` ones."""
+        owner = f'{self.owner}: "{name}"'
+        fields = Fields(self.mapping(name), owner, join(self.at, name), self.findings)
+        if known is not None:
+            fields.reject_unknown(known)
+        return fields
 
     def _missing(self, name: str, hint: str) -> None:
         message = f"{self.owner} has no {quote(name)}"

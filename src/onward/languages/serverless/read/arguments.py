@@ -96,8 +96,7 @@ class Arguments:
         """Return an endpoint as `{uri, authentication}`; `inner` is its pointer in the call."""
         policy = None
         if isinstance(value, dict):
-            fields = self.reader.fields(value, "endpoint", at)
-            fields.reject_unknown(("uri", "authentication"))
+            self.reader.fields(value, "endpoint", at, ("uri", "authentication"))
             policy = value.get("authentication")
             value = value.get("uri")
         if not isinstance(value, str) or not value:
@@ -121,8 +120,7 @@ class Arguments:
             message = f"{fields.owner} has no {name}, which is a mapping with an endpoint"
             self.reader.error("MISSING_FIELD", message, fields.at if value is None else at, hint)
             return {}
-        inner = self.reader.fields(value, f'{fields.owner}: "{name}"', at)
-        inner.reject_unknown(("name", "endpoint"))
+        inner = self.reader.fields(value, f'{fields.owner}: "{name}"', at, ("name", "endpoint"))
         inner.text("name")
         return self.endpoint(value.get("endpoint"), join(at, "endpoint"), f"/{name}")
 

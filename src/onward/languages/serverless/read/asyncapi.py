@@ -13,7 +13,10 @@ from onward.languages.serverless.read.reader import DEFINITION, DocumentReader
 from onward.languages.serverless.read.task_fields import check_mapping, read_duration
 from onward.languages.serverless.templates import expression_in
 
-_KNOWN = ("document", "channel", "operation", "server", "protocol", "message", "subscription")
+ASYNCAPI_FIELDS = (
+    *("document", "channel", "operation", "server", "protocol"),
+    *("message", "subscription", "authentication"),
+)
 _PROTOCOLS = (
     "amqp",
     "amqp1",
@@ -42,7 +45,6 @@ _ENDS = ("amount", "for", "while", "until")
 
 def read_asyncapi(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> Task:
     """Return a call that publishes a message, or takes messages."""
-    fields.reject_unknown((*_KNOWN, "authentication"))
     value = fields.value
     _one_of(fields, ("channel", "operation"), reader)
     _one_of(fields, ("message", "subscription"), reader)
@@ -51,16 +53,14 @@ def read_asyncapi(fields: Fields, base: dict[str, Any], reader: DocumentReader) 
     if fields.choice("protocol", _PROTOCOLS) not in (None, *_SUPPORTED):
         what = f"the protocol {quote(str(value['protocol']))}"
         reader.unsupported(what, join(fields.at, "protocol"), f"use {' or '.join(_SUPPORTED)}")
-    server = fields.inside("server", fields.mapping("server"))
-    server.reject_unknown(("name", "variables"))
+    server = fields.inside("server", ("name", "variables"))
     if value.get("server") is not None:
         server.text("name", required="name a server of the document")
         server.mapping("variables")
     arguments = Arguments(reader, fields.at, dict(value))
     arguments.value["document"] = arguments.resource(fields, "document")
     if value.get("message") is not None:
-        message = fields.inside("message", fields.mapping("message"))
-        message.reject_unknown(("payload", "headers"))
+        message = fields.inside("message", ("payload", "headers"))
         check_mapping(message, "headers", reader)
     arguments.authentication(fields)
     subscribes = arguments.value.pop("subscription", None) is not None
@@ -78,13 +78,11 @@ def read_asyncapi(fields: Fields, base: dict[str, Any], reader: DocumentReader) 
 
 def _subscription(fields: Fields, reader: DocumentReader) -> dict[str, Any]:
     """Return which messages are taken, how many, and what is done with each."""
-    subscription = fields.inside("subscription", fields.mapping("subscription"))
-    subscription.reject_unknown(("filter", "consume", "foreach"))
+    subscription = fields.inside("subscription", ("filter", "consume", "foreach"))
     wanted = reader.expression(
         subscription.value.get("filter"), join(subscription.at, "filter"), DEFINITION
     )
-    consume = subscription.inside("consume", subscription.mapping("consume"))
-    consume.reject_unknown(_ENDS)
+    consume = subscription.inside("consume", _ENDS)
     ends = [name for name in _ENDS if consume.value.get(name) is not None]
     if not ends:
         hint = "write consume: {amount: 1}, {for: PT30S}, {until: ...} or {while: ...}"

@@ -92,26 +92,22 @@ def _tokens(fields: Fields, reader: DocumentReader) -> dict[str, Any]:
     if grant is not None and expression_in(grant) is None:
         found["grant"] = grant.replace("-", "_") if grant.replace("-", "_") in _GRANTS else grant
         _check_grant(str(found["grant"]), fields, reader)
-    client = fields.inside("client", fields.mapping("client"))
-    client.reject_unknown(("id", "secret", "assertion", "authentication"))
+    client = fields.inside("client", ("id", "secret", "assertion", "authentication"))
     for name in ("id", "secret", "assertion"):
         client.text(name)
     if client.choice("authentication", (*_METHODS, "none")) == "private_key_jwt":
         client.text("assertion", required="write the signed statement, best as ${ $secrets... }")
-    request = fields.inside("request", fields.mapping("request"))
-    request.reject_unknown(("encoding",))
+    request = fields.inside("request", ("encoding",))
     request.choice("encoding", _ENCODINGS)
     if "endpoints" in fields.value:
-        endpoints = fields.inside("endpoints", fields.mapping("endpoints"))
-        endpoints.reject_unknown(("token", "revocation", "introspection"))
+        endpoints = fields.inside("endpoints", ("token", "revocation", "introspection"))
         for name in ("token", "revocation", "introspection"):
             endpoints.text(name)
     for name in ("issuers", "scopes", "audiences"):
         fields.texts(name)
     for name in ("subject", "actor"):
         if name in fields.value:
-            proof = fields.inside(name, fields.mapping(name))
-            proof.reject_unknown(("token", "type"))
+            proof = fields.inside(name, ("token", "type"))
             for part in ("token", "type"):
                 proof.text(part, required=f"write its {part}")
     return found

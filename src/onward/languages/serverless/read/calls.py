@@ -13,7 +13,7 @@ from onward.languages.document.fields import Fields
 from onward.languages.document.problems import join, quote, suggest
 from onward.languages.serverless.model import Duration, Task
 from onward.languages.serverless.read.arguments import Arguments
-from onward.languages.serverless.read.asyncapi import read_asyncapi
+from onward.languages.serverless.read.asyncapi import ASYNCAPI_FIELDS, read_asyncapi
 from onward.languages.serverless.read.reader import TASK_INPUT, DocumentReader
 from onward.languages.serverless.read.run import check_process
 from onward.languages.serverless.read.task_fields import check_mapping, read_duration
@@ -61,7 +61,8 @@ def read_call(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> T
         message = f"there is no function {quote(function)} to call"
         reader.error("UNKNOWN_NAME", message, at, _remedy(function))
         return None
-    return _READERS[function](fields.inside("with", fields.mapping("with")), base, reader)
+    read, known = _CALLS[function]
+    return read(fields.inside("with", known), base, reader)
 
 
 def _remedy(function: str) -> str:
@@ -71,7 +72,6 @@ def _remedy(function: str) -> str:
 
 
 def _read_http(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> Task:
-    fields.reject_unknown(_HTTP)
     fields.text("method", required="write method: get")
     _check_answer(fields)
     for name in ("headers", "query"):
@@ -87,7 +87,6 @@ def _read_http(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> 
 
 
 def _read_openapi(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> Task:
-    fields.reject_unknown(_OPENAPI)
     fields.text("operationId", required="name the operation")
     _check_answer(fields)
     check_mapping(fields, "parameters", reader)
@@ -98,14 +97,12 @@ def _read_openapi(fields: Fields, base: dict[str, Any], reader: DocumentReader) 
 
 
 def _read_grpc(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> Task:
-    fields.reject_unknown(_GRPC)
     fields.text("method", required="name the method")
     check_mapping(fields, "arguments", reader)
     arguments = Arguments(reader, fields.at, dict(fields.value))
     arguments.value["proto"] = arguments.resource(fields, "proto")
-    value = fields.mapping("service")
-    service = fields.inside("service", value)
-    service.reject_unknown(("name", "host", "port", "authentication"))
+    service = fields.inside("service", ("name", "host", "port", "authentication"))
+    value = service.value
     service.text("name", required="name the service as the .proto file does")
     service.text("host", required="write the name of the host")
     if not isinstance(value.get("port"), str):
@@ -119,7 +116,6 @@ def _read_grpc(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> 
 
 
 def _read_a2a(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> Task:
-    fields.reject_unknown(_A2A)
     _check_method(fields, _A2A_METHODS, reader)
     check_mapping(fields, "parameters", reader)
     arguments = Arguments(reader, fields.at, dict(fields.value))
@@ -136,12 +132,10 @@ def _read_a2a(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> T
 
 
 def _read_mcp(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> Task:
-    fields.reject_unknown(_MCP)
     _check_method(fields, _MCP_METHODS, reader)
     fields.text("protocolVersion")
     check_mapping(fields, "parameters", reader)
-    client = fields.inside("client", fields.mapping("client"))
-    client.reject_unknown(("name", "version", "description"))
+    client = fields.inside("client", ("name", "version", "description"))
     if fields.value.get("client") is not None:
         for name in ("name", "version"):
             client.text(name, required=f"write the client's {name}")
@@ -166,8 +160,7 @@ def _limit(fields: Fields, base: dict[str, Any], reader: DocumentReader) -> Dura
 
 
 def _transport(fields: Fields, arguments: Arguments, reader: DocumentReader) -> None:
-    transport = fields.inside("transport", fields.mapping("transport"))
-    transport.reject_unknown(("http", "stdio", "options"))
+    transport = fields.inside("transport", ("http", "stdio", "options"))
     if transport.value.get("options"):
         at = join(transport.at, "options")
         reader.unsupported("`options` of a transport", at, "there are none: leave it out")
@@ -177,15 +170,13 @@ def _transport(fields: Fields, arguments: Arguments, reader: DocumentReader) -> 
         hint = "write transport: {http: {endpoint: URL}}, or {stdio: {command: PROGRAM}}"
         reader.error("MISSING_FIELD", f"{fields.owner} has {what}", fields.at, hint)
     if kinds == ["stdio"]:
-        stdio = transport.inside("stdio", transport.value["stdio"])
-        stdio.reject_unknown(("command", "arguments", "environment"))
+        stdio = transport.inside("stdio", ("command", "arguments", "environment"))
         stdio.text("command", required="name the program that is the server")
         check_process(stdio, reader)
         arguments.move("/process", stdio.at)
         arguments.value["process"] = dict(stdio.value)
     if kinds == ["http"]:
-        http = transport.inside("http", transport.value["http"])
-        http.reject_unknown(("endpoint", "headers"))
+        http = transport.inside("http", ("endpoint", "headers"))
         at = join(http.at, "endpoint")
         arguments.value["server"] = arguments.endpoint(http.value.get("endpoint"), at, "/server")
         if http.value.get("headers") is not None:
@@ -210,13 +201,14 @@ def _check_answer(fields: Fields) -> None:
         fields.flag("redirect")
 
 
-_READERS: dict[str, ReadCall] = {
-    "asyncapi": read_asyncapi,
-    "a2a": _read_a2a,
-    "grpc": _read_grpc,
-    "http": _read_http,
-    "mcp": _read_mcp,
-    "openapi": _read_openapi,
+_CALLS: dict[str, tuple[ReadCall, tuple[str, ...]]] = {
+    "asyncapi": (read_asyncapi, ASYNCAPI_FIELDS),
+    "a2a": (_read_a2a, _A2A),
+    "grpc": (_read_grpc, _GRPC),
+    "http": (_read_http, _HTTP),
+    "mcp": (_read_mcp, _MCP),
+    "openapi": (_read_openapi, _OPENAPI),
 }
-KNOWN_CALLS = tuple(_READERS)
+"""Of each kind of call: its reader, and the fields of its arguments."""
+KNOWN_CALLS = tuple(_CALLS)
 """What can be called, besides functions."""

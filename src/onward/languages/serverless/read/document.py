@@ -98,7 +98,7 @@ def _read(value: Any, findings: Findings) -> ServerlessWorkflow | None:
         return None
     top = Fields(value, "the workflow", "", findings)
     top.reject_unknown(_TOP)
-    head = top.inside("document", top.mapping("document"))
+    head = top.inside("document")
     _check_head(head, findings)
     reader = DocumentReader(
         findings, read_list, _read_uses(top, findings), _is_loose(top, findings)
@@ -167,8 +167,7 @@ def _check_head(head: Fields, findings: Findings) -> None:
 
 
 def _is_loose(top: Fields, findings: Findings) -> bool:
-    evaluate = top.inside("evaluate", top.mapping("evaluate"))
-    evaluate.reject_unknown(("language", "mode"))
+    evaluate = top.inside("evaluate", ("language", "mode"))
     language = evaluate.text("language")
     if language not in (None, "jq"):
         message = f"the expression language {quote(str(language))} is not supported"
@@ -177,8 +176,7 @@ def _is_loose(top: Fields, findings: Findings) -> bool:
 
 
 def _read_uses(top: Fields, findings: Findings) -> Uses:
-    fields = top.inside("use", top.mapping("use"))
-    fields.reject_unknown((*_USES, "catalogs", "extensions"))
+    fields = top.inside("use", (*_USES, "catalogs", "extensions"))
     _check_catalogs(fields, findings)
     return Uses(
         authentications=fields.mapping("authentications"),
@@ -192,7 +190,7 @@ def _read_uses(top: Fields, findings: Findings) -> Uses:
 
 
 def _check_catalogs(use: Fields, findings: Findings) -> None:
-    catalogs = use.inside("catalogs", use.mapping("catalogs"))
+    catalogs = use.inside("catalogs")
     for name, value in catalogs.value.items():
         at = join(catalogs.at, name)
         if name == "default":
@@ -206,8 +204,7 @@ def _check_catalogs(use: Fields, findings: Findings) -> None:
         fields.reject_unknown(("endpoint",))
         endpoint = value.get("endpoint")
         if isinstance(endpoint, dict):
-            inner = fields.inside("endpoint", endpoint)
-            inner.reject_unknown(("uri", "authentication"))
+            inner = fields.inside("endpoint", ("uri", "authentication"))
             inner.text("uri", required="write its URL")
             if endpoint.get("authentication") is not None:
                 message = "the authentication of a catalog is not supported yet"

@@ -38,8 +38,7 @@ def read_error(value: Any, at: str, reader: DocumentReader) -> JsonTemplate | No
             "BAD_FIELD", f"an error is a name or a mapping, not {kind_of(value)}", at, hint
         )
         return None
-    fields = reader.fields(value, "error", at)
-    fields.reject_unknown(_ERROR)
+    fields = reader.fields(value, "error", at, _ERROR)
     for name in ("type", "status"):
         if value.get(name) is None:
             reader.error(
@@ -68,8 +67,12 @@ def read_catch(
         hint = "write catch: {} to continue after any error"
         reader.error("MISSING_FIELD", f'{fields.owner} {what} "catch"', fields.at, hint)
         return None
-    inner = reader.fields(value, f'{fields.owner}: "catch"', at)
-    inner.reject_unknown(("errors", "as", "when", "exceptWhen", "retry", "do", "then"))
+    inner = reader.fields(
+        value,
+        f'{fields.owner}: "catch"',
+        at,
+        ("errors", "as", "when", "exceptWhen", "retry", "do", "then"),
+    )
     name = reader.variable(inner, "as", "error")
     within = reader.with_names(name)
     handlers: TaskList = ()
@@ -93,10 +96,8 @@ def read_catch(
 
 
 def _filter(catch: Fields, reader: DocumentReader) -> dict[str, Any]:
-    errors = catch.inside("errors", catch.mapping("errors"))
-    errors.reject_unknown(("with",))
-    found = errors.inside("with", errors.mapping("with"))
-    found.reject_unknown(_FILTER)
+    errors = catch.inside("errors", ("with",))
+    found = errors.inside("with", _FILTER)
     if not errors.value.get("with") and "errors" in catch.value:
         hint = "write with: {type: ..., status: ...}, or leave `errors` out to catch all"
         reader.error("BAD_FIELD", "the filter of errors is empty", errors.at, hint)
@@ -116,12 +117,9 @@ def read_retry(value: Any, at: str, reader: DocumentReader) -> Retry | None:
     if not isinstance(value, dict):
         reader.error("BAD_FIELD", "a retry policy is a name or a mapping", at)
         return None
-    fields = reader.fields(value, "retry policy", at)
-    fields.reject_unknown(_RETRY)
-    limit = fields.inside("limit", fields.mapping("limit"))
-    limit.reject_unknown(("attempt", "duration"))
-    attempt = limit.inside("attempt", limit.mapping("attempt"))
-    attempt.reject_unknown(("count", "duration"))
+    fields = reader.fields(value, "retry policy", at, _RETRY)
+    limit = fields.inside("limit", ("attempt", "duration"))
+    attempt = limit.inside("attempt", ("count", "duration"))
     count = attempt.number("count", 0, 1_000_000, whole=True)
     return Retry(
         when=reader.expression(value.get("when"), join(at, "when"), DEFINITION),
@@ -159,8 +157,7 @@ def _jitter(fields: Fields, reader: DocumentReader) -> tuple[Duration, Duration]
     value = fields.mapping("jitter")
     if not value:
         return None
-    inner = fields.inside("jitter", value)
-    inner.reject_unknown(("from", "to"))
+    inner = fields.inside("jitter", ("from", "to"))
     ends = _optional(inner, "from", reader), _optional(inner, "to", reader)
     if ends[0] is None or ends[1] is None:
         reader.error("MISSING_FIELD", "jitter needs `from` and `to`", inner.at)

@@ -42,12 +42,9 @@ def read_emit(
     fields: Fields, base: dict[str, Any], reader: DocumentReader, _: tuple[str, ...]
 ) -> Task:
     """Return an event to be published."""
-    at = join(fields.at, "emit")
-    outer = reader.fields(fields.mapping("emit"), f'{fields.owner}: "emit"', at)
-    outer.reject_unknown(("event",))
-    event = outer.inside("event", outer.mapping("event"))
-    event.reject_unknown(("with",))
-    attributes = event.inside("with", event.mapping("with"))
+    outer = fields.inside("emit", ("event",))
+    event = outer.inside("event", ("with",))
+    attributes = event.inside("with")
     if "type" not in attributes.value:
         hint = "write emit: {event: {with: {type: com.example.happened, data: ...}}}"
         reader.error("MISSING_FIELD", "the event has no type", attributes.at, hint)
@@ -73,8 +70,7 @@ def read_listen(
 ) -> Task:
     """Return a wait for events."""
     at = join(fields.at, "listen")
-    inner = reader.fields(fields.mapping("listen"), f'{fields.owner}: "listen"', at)
-    inner.reject_unknown(("to", "read"))
+    inner = fields.inside("listen", ("to", "read"))
     read = inner.choice("read", ("data", "envelope", "raw")) or "data"
     if inner.value.get("to") is None:
         reader.error("MISSING_FIELD", f'{fields.owner} has no "to"', at, _HOW)
@@ -88,8 +84,7 @@ def read_listen(
 
 def read_foreach(fields: Fields, reader: DocumentReader) -> Foreach:
     """Return what is done with each event, or message, that arrives."""
-    inner = fields.inside("foreach", fields.mapping("foreach"))
-    inner.reject_unknown(("item", "at", "do", "output", "export"))
+    inner = fields.inside("foreach", ("item", "at", "do", "output", "export"))
     item, index = reader.variable(inner, "item", "item"), reader.variable(inner, "at", "index")
     within = reader.with_names(item, index)
     tasks: TaskList = ()
@@ -119,8 +114,12 @@ def read_wanted(
     if not isinstance(value, dict):
         reader.error("BAD_FIELD", f"which events is a mapping, not {kind_of(value)}", at, _HOW)
         return EventSelection(filters=())
-    fields = reader.fields(value, "the events to listen to", at)
-    fields.reject_unknown((*_WAYS, "until") if until and "any" in value else _WAYS)
+    reader.fields(
+        value,
+        "the events to listen to",
+        at,
+        (*_WAYS, "until") if until and "any" in value else _WAYS,
+    )
     ways = [way for way in _WAYS if way in value]
     if len(ways) != 1:
         if value:
@@ -157,9 +156,8 @@ def _filter(value: Any, at: str, reader: DocumentReader, allowed: frozenset[str]
     if not isinstance(value, dict):
         reader.error("BAD_FIELD", f"a filter is a mapping, not {kind_of(value)}", at, _HOW)
         return EventFilter(attributes=())
-    fields = reader.fields(value, "the filter", at)
-    fields.reject_unknown(("with", "correlate"))
-    attributes = fields.inside("with", fields.mapping("with"))
+    fields = reader.fields(value, "the filter", at, ("with", "correlate"))
+    attributes = fields.inside("with")
     if not attributes.value:
         hint = "write with: {type: com.example.happened}"
         reader.error("MISSING_FIELD", "a filter names at least one attribute of events", at, hint)
@@ -197,7 +195,7 @@ def _correlations(
     fields: Fields, reader: DocumentReader, allowed: frozenset[str]
 ) -> tuple[Correlation, ...]:
     found = []
-    correlate = fields.inside("correlate", fields.mapping("correlate"))
+    correlate = fields.inside("correlate")
     for name, body in correlate.value.items():
         at = join(correlate.at, name)
         if not isinstance(body, dict) or body.get("from") is None:

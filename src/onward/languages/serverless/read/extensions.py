@@ -50,8 +50,9 @@ def check_extensions(reader: DocumentReader) -> None:
             hint = "write {extend: all, before: [...]}"
             reader.error("BAD_FIELD", f"extension {quote(name)} must be a mapping", at, hint)
             continue
-        fields = reader.fields(body, f"extension {quote(name)}", at)
-        fields.reject_unknown(("extend", "when", "before", "after"))
+        fields = reader.fields(
+            body, f"extension {quote(name)}", at, ("extend", "when", "before", "after")
+        )
         fields.text("extend", required=f"one of: {', '.join(_KINDS)}")
         fields.choice("extend", _KINDS)
         if body.get("before") is None and body.get("after") is None:

@@ -91,9 +91,14 @@ class DocumentReader:
         """Report a problem of functions that call each other, which no definition has alone."""
         (self.whole or self.findings).error(code, message, at=at, hint=hint)
 
-    def fields(self, value: Mapping[str, Any], owner: str, at: str) -> Fields:
-        """Return a reader of one mapping."""
-        return Fields(value, owner, at, self.findings)
+    def fields(
+        self, value: Mapping[str, Any], owner: str, at: str, known: tuple[str, ...] | None = None
+    ) -> Fields:
+        """Return the fields of a mapping, which may have only the `known` ones."""
+        fields = Fields(value, owner, at, self.findings)
+        if known is not None:
+            fields.reject_unknown(known)
+        return fields
 
     def tasks(self, value: Any, at: str, owner: str) -> TaskList:
         """Return the tasks of a list."""

@@ -31,8 +31,7 @@ def read_run(
     fields: Fields, base: dict[str, Any], reader: DocumentReader, _: tuple[str, ...]
 ) -> Task | None:
     """Return what is to be run, or nothing after what is wrong with it was reported."""
-    outer = fields.inside("run", fields.mapping("run"))
-    outer.reject_unknown((*_KINDS, "await", "return"))
+    outer = fields.inside("run", (*_KINDS, "await", "return"))
     found = [kind for kind in _KINDS if kind in outer.value]
     if len(found) != 1:
         hint = f"write one of: {', '.join(_KINDS)}"
@@ -43,8 +42,7 @@ def read_run(
     (kind,) = found
     awaited = True if outer.value.get("await") is None else outer.flag("await")
     returned = outer.choice("return", _RETURNS)
-    inner = outer.inside(kind, outer.mapping(kind))
-    inner.reject_unknown(_FIELDS[kind])
+    inner = outer.inside(kind, _FIELDS[kind])
     arguments = Arguments(reader, inner.at)
     _READERS[kind](inner, reader, arguments)
     value = arguments.value
@@ -110,8 +108,7 @@ def _container(fields: Fields, reader: DocumentReader, arguments: Arguments) -> 
     }
     pull = fields.choice("pullPolicy", ("ifNotPresent", "always", "never"))
     value |= {} if pull is None else {"pull": pull}
-    lifetime = fields.inside("lifetime", fields.mapping("lifetime"))
-    lifetime.reject_unknown(("cleanup", "after"))
+    lifetime = fields.inside("lifetime", ("cleanup", "after"))
     cleanup = lifetime.choice("cleanup", ("always", "never", "eventually"))
     value |= {} if cleanup is None else {"cleanup": cleanup}
     if ("after" in lifetime.value) != (cleanup == "eventually"):

@@ -28,8 +28,7 @@ def read_schedule(top: Fields, reader: DocumentReader) -> Settings | None:
     """Return the trigger that starts runs of a workflow; None for none."""
     if top.value.get("schedule") is None:
         return None
-    fields = top.inside("schedule", top.mapping("schedule"))
-    fields.reject_unknown(_SCHEDULES)
+    fields = top.inside("schedule", _SCHEDULES)
     ways = [way for way in _SCHEDULES if fields.value.get(way) is not None]
     if len(ways) != 1:
         message = "exactly one of every, cron, after and on says when runs start"

@@ -41,8 +41,7 @@ def read_timeout(
     if not isinstance(value, dict):
         reader.error("BAD_FIELD", "a timeout is a name or a mapping", at, "write {after: PT30S}")
         return None
-    inner = reader.fields(value, "timeout", at)
-    inner.reject_unknown(("after",))
+    reader.fields(value, "timeout", at, ("after",))
     if value.get("after") is None:
         reader.error("MISSING_FIELD", 'the timeout has no "after"', at, "write {after: PT30S}")
         return None
@@ -95,8 +94,7 @@ def read_shaping(
         hint = f"write {{{shape}: .name}}"
         reader.error("BAD_FIELD", f"{name} must be a mapping with {shape} or schema", at, hint)
         return AS_IT_IS
-    inner = reader.fields(value, name, at)
-    inner.reject_unknown(("schema", shape))
+    reader.fields(value, name, at, ("schema", shape))
     template = reader.shape(value.get(shape), join(at, shape), allowed)
     return Shaping(_schema(reader, value.get("schema"), join(at, "schema")), template)
 
@@ -107,8 +105,7 @@ def _schema(reader: DocumentReader, value: Any, at: str) -> Schema | None:
     if not isinstance(value, dict):
         reader.error("BAD_FIELD", "a schema must be a mapping", at, "write {document: {...}}")
         return None
-    fields = reader.fields(value, "schema", at)
-    fields.reject_unknown(("format", "document", "resource"))
+    fields = reader.fields(value, "schema", at, ("format", "document", "resource"))
     form = fields.text("format") or "json"
     if form.partition(":")[0] != "json":
         reader.unsupported(f"the schema format {quote(form)}", join(at, "format"), "use json")

@@ -130,8 +130,7 @@ def _task(
     kind = _kind(body, owner, at, reader)
     if kind is None:
         return None
-    fields = reader.fields(body, owner, at)
-    fields.reject_unknown((*_OWN[kind], *_BASE))
+    fields = reader.fields(body, owner, at, (*_OWN[kind], *_BASE))
     base = _read_base(name, fields, reader, targets)
     task = _READERS[kind](fields, base, reader, targets)
     return None if task is None else extend(task, kind, reader)
@@ -182,8 +181,7 @@ def _read_for(
     fields: Fields, base: dict[str, Any], reader: DocumentReader, _: tuple[str, ...]
 ) -> Task | None:
     at = join(fields.at, "for")
-    inner = reader.fields(fields.mapping("for"), f'{fields.owner}: "for"', at)
-    inner.reject_unknown(("each", "in", "at"))
+    inner = fields.inside("for", ("each", "in", "at"))
     each, index = reader.variable(inner, "each", "item"), reader.variable(inner, "at", "index")
     if inner.value.get("in") is None:
         reader.error("MISSING_FIELD", f'{fields.owner} has no "in"', at, "write in: .items")
@@ -214,8 +212,7 @@ def _read_switch(
         if not isinstance(body, dict):
             reader.error("BAD_FIELD", f"case {quote(name)} must be a mapping", here)
             continue
-        inner = reader.fields(body, f"case {quote(name)}", here)
-        inner.reject_unknown(("when", "then"))
+        inner = reader.fields(body, f"case {quote(name)}", here, ("when", "then"))
         when = reader.expression(body.get("when"), join(here, "when"), DEFINITION)
         if body.get("then") is None:
             hint = "say where it leads: continue, exit, end or a task"
@@ -246,8 +243,7 @@ def _read_raise(
     fields: Fields, base: dict[str, Any], reader: DocumentReader, _: tuple[str, ...]
 ) -> Task | None:
     at = join(fields.at, "raise")
-    inner = reader.fields(fields.mapping("raise"), f'{fields.owner}: "raise"', at)
-    inner.reject_unknown(("error",))
+    inner = fields.inside("raise", ("error",))
     error = read_error(inner.value.get("error"), join(at, "error"), reader)
     return None if error is None else RaiseTask(**base, error=error)
 
@@ -263,8 +259,7 @@ def _read_fork(
     fields: Fields, base: dict[str, Any], reader: DocumentReader, _: tuple[str, ...]
 ) -> Task:
     at = join(fields.at, "fork")
-    inner = reader.fields(fields.mapping("fork"), f'{fields.owner}: "fork"', at)
-    inner.reject_unknown(("branches", "compete"))
+    inner = fields.inside("fork", ("branches", "compete"))
     branches = read_list(
         inner.value.get("branches"),
         join(at, "branches"),
