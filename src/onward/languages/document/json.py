@@ -15,12 +15,12 @@ from onward.languages.document.limits import (
     MAX_DEPTH,
     Source,
     UnreadableError,
-    duplicate_key,
-    fraction,
-    integer,
-    not_finite,
+    join_surrogates,
+    read_fraction,
+    read_integer,
+    report_duplicate_key,
+    report_not_finite,
     too_deep,
-    whole_text,
 )
 from onward.languages.document.problems import Findings, Place, join, quote
 
@@ -84,7 +84,7 @@ class _JsonReader:
                 self._fail_expecting(at, f"a colon after the key {quote(key)}")
             if key in mapping:
                 first, self.places[inner] = self.places[inner], place
-                duplicate_key(key, first, self.findings, inner)
+                report_duplicate_key(key, first, self.findings, inner)
             self.places[inner] = place
             mapping[key], at = self._value(self._skip(at + 1), inner, depth + 1)
             at, more = self._separator(at, "}")
@@ -124,7 +124,7 @@ class _JsonReader:
             self._bad_string(at)
         raw = found.group()
         text = raw[1:-1] if "\\" not in raw else json.loads(raw)
-        return whole_text(text, self.findings, pointer), found.end()
+        return join_surrogates(text, self.findings, pointer), found.end()
 
     def _bad_string(self, at: int) -> NoReturn:
         end = at + 1
@@ -145,12 +145,12 @@ class _JsonReader:
 
     def _scalar(self, at: int, pointer: str) -> tuple[Any, int]:
         if odd := _NOT_FINITE.match(self.text, at):
-            not_finite(odd.group(), self.findings, pointer)
+            report_not_finite(odd.group(), self.findings, pointer)
             return None, odd.end()
         if number := _NUMBER.match(self.text, at):
             if number[2] or number[3]:
-                return fraction(number.group(), self.findings, pointer), number.end()
-            return integer(number[1], self.findings, pointer), number.end()
+                return read_fraction(number.group(), self.findings, pointer), number.end()
+            return read_integer(number[1], self.findings, pointer), number.end()
         word = _WORD.match(self.text, at)
         if word is None or word.group() not in _LITERALS:
             self._fail_expecting(at, "a value")

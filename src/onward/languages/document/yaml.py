@@ -29,13 +29,13 @@ from onward.languages.document.limits import (
     MAX_DEPTH,
     Source,
     UnreadableError,
-    duplicate_key,
-    fraction,
-    integer,
-    key_problem,
-    not_finite,
+    join_surrogates,
+    read_fraction,
+    read_integer,
+    report_bad_key,
+    report_duplicate_key,
+    report_not_finite,
     too_deep,
-    whole_text,
 )
 from onward.languages.document.problems import Findings, Place, join
 
@@ -192,13 +192,13 @@ class _YamlReader:
         if not isinstance(key, str):
             inner = join(pointer, "?")
             self.places[inner] = _place(event)
-            key_problem(key, self.findings, inner)
+            report_bad_key(key, self.findings, inner)
             return inner
         inner = join(pointer, key)
         first = self.places.get(inner)
         self.places[inner] = _place(event)
         if key in mapping and first is not None:
-            duplicate_key(key, first, self.findings, inner)
+            report_duplicate_key(key, first, self.findings, inner)
         if key == "<<" and isinstance(event, ScalarEvent) and event.implicit[0]:
             hint = "write the fields out, or use an alias for a whole value"
             self.findings.error("MERGE_KEY", "YAML 1.2 has no merge key", at=inner, hint=hint)
@@ -208,20 +208,20 @@ class _YamlReader:
         text: str = event.value
         self.weight += len(text)
         if not event.implicit[0]:
-            return whole_text(text, self.findings, pointer)
+            return join_surrogates(text, self.findings, pointer)
         if text in _NULL:
             return None
         if text in _BOOL:
             return _BOOL[text]
         if _INT.fullmatch(text):
             base = {"0x": 16, "0o": 8}.get(text[:2], 10)
-            return integer(text if base == 10 else text[2:], self.findings, pointer, base)
+            return read_integer(text if base == 10 else text[2:], self.findings, pointer, base)
         if _FLOAT.fullmatch(text):
-            return fraction(text, self.findings, pointer)
+            return read_fraction(text, self.findings, pointer)
         if _NOT_FINITE.fullmatch(text):
-            not_finite(text, self.findings, pointer)
+            report_not_finite(text, self.findings, pointer)
             return None
-        return whole_text(text, self.findings, pointer)
+        return join_surrogates(text, self.findings, pointer)
 
 
 def _place(event: Event) -> Place:

@@ -30,7 +30,7 @@ class CompiledGraph:
     merges: tuple[str, ...]
     """In topological order."""
 
-    def dead(self, edges: frozenset[str]) -> frozenset[str]:
+    def dead_edges(self, edges: frozenset[str]) -> frozenset[str]:
         """Return everything that is dead when `edges` are: closed over, marked edges only."""
         dead = set(edges)
         todo = list(edges)

@@ -87,10 +87,10 @@ def skip(
     if not untaken:
         return
     known: frozenset[str] = frozenset()
-    dead = wiring.dead(untaken)
+    dead = wiring.dead_edges(untaken)
     while not dead <= known:
         known = yield from ask(Skip(scope=place.scope, edges=dead))
-        dead = wiring.dead(known)
+        dead = wiring.dead_edges(known)
     for name in wiring.merges:
         merge = wiring.nodes[name]
         if any(edge in known for edge in merge.into):

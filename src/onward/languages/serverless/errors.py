@@ -70,7 +70,7 @@ class FaultError(Exception):
         super().__init__(fault.type)
 
 
-def standard(kind: str, detail: str, at: str, *, status: int | None = None) -> Fault:
+def standard_fault(kind: str, detail: str, at: str, *, status: int | None = None) -> Fault:
     """Return an error of one of the standard types, at the task with the pointer `at`."""
     default, title = STANDARD[kind]
     return Fault(
@@ -83,22 +83,22 @@ def read_fault(value: Any) -> Fault:
     return msgspec.convert(value, Fault)
 
 
-def from_activity(error: NodeError, at: str) -> Fault:
+def activity_fault(error: NodeError, at: str) -> Fault:
     """Return an activity's failure in the language's own terms."""
     status = error.details.get("status")
     if isinstance(status, int):
-        return standard("communication", error.message, at, status=status)
+        return standard_fault("communication", error.message, at, status=status)
     kind, code = _CODES.get(error.code, ("", 500))
     if not kind:
         kind = "communication" if error.code.startswith("HTTP_") else "runtime"
-    return standard(kind, error.message, at, status=code)
+    return standard_fault(kind, error.message, at, status=code)
 
 
 def fault_of(error: NodeError, at: str) -> Fault:
     """Return an activity's failure as a fault; one that is a fault already keeps what it says."""
     if {"type", "status"} <= error.details.keys():
         return msgspec.convert({**error.details, "instance": at}, Fault)
-    return from_activity(error, at)
+    return activity_fault(error, at)
 
 
 def child_fault(error: NodeError, at: str) -> Fault:
@@ -110,7 +110,7 @@ def child_fault(error: NodeError, at: str) -> Fault:
     details = inner.get("details") if isinstance(inner, dict) else None
     if isinstance(details, dict) and {"type", "status"} <= details.keys():
         return msgspec.convert({**details, "instance": at}, Fault)
-    return standard("runtime", error.message, at)
+    return standard_fault("runtime", error.message, at)
 
 
 def to_error(fault: Fault) -> NodeError:
@@ -121,9 +121,9 @@ def to_error(fault: Fault) -> NodeError:
     return NodeError(text, code, fault.value())
 
 
-def timed_out(at: str, limit_ms: int) -> Fault:
+def timeout_fault(at: str, limit_ms: int) -> Fault:
     """Return the error of what took too long."""
-    return standard("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
+    return standard_fault("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
 
 
 def fault_to_raise(value: dict[str, Any], at: str) -> Fault:
@@ -133,7 +133,7 @@ def fault_to_raise(value: dict[str, Any], at: str) -> Fault:
         status = int(status)
     if isinstance(status, bool) or not isinstance(status, int):
         detail = f"the error to raise has the status {str(status)[:40]!r}, which is no number"
-        return standard("expression", detail, at)
+        return standard_fault("expression", detail, at)
     texts = {name: str(value.get(name) or "") for name in ("type", "title", "detail")}
     return Fault(status=status, instance=str(value.get("instance") or at), **texts)
 

@@ -24,7 +24,7 @@ from onward.kernel.messages import Token
 from onward.kernel.outcome import Arrived, Awaits, Failed, Outcome, Succeeded
 from onward.kernel.program import Activity
 from onward.kernel.signal_waits import address_of
-from onward.languages.serverless.errors import Fault, FaultError, fault_of, timed_out, to_error
+from onward.languages.serverless.errors import Fault, FaultError, fault_of, timeout_fault, to_error
 from onward.languages.serverless.model import (
     CallTask,
     ConsumeTask,
@@ -43,12 +43,12 @@ from onward.languages.serverless.run.stops import (
     Attempt,
     AwaitRun,
     BeginListening,
-    Done,
     Escape,
-    Faulted,
     Go,
     Hear,
     Limit,
+    PathEnd,
+    RunFailure,
     Sleep,
     Spread,
     Stop,
@@ -63,7 +63,7 @@ OUTPUT = "output"
 """The name under which a run's output is found in its final context."""
 
 
-class _Stopped(msgspec.Struct, frozen=True):
+class _WalkStop(msgspec.Struct, frozen=True):
     """A walk at its stop, and the node of its activity; no stop when the path leaves its scope."""
 
     walk: Walk
@@ -82,7 +82,7 @@ class ServerlessProgram:
         self.document = picture_of(workflow)
         """The workflow as a graph, to be drawn and watched."""
         self._builder = ActivityBuilder(workflow, catalogue)
-        self._walks: Lru[tuple[str, str], _Stopped] = Lru(MOST_WALKS)
+        self._walks: Lru[tuple[str, str], _WalkStop] = Lru(MOST_WALKS)
 
     # -- before an activity --------------------------------------------------------------------
 
@@ -144,24 +144,24 @@ class ServerlessProgram:
             return Activity(stopped.node, None, None)
         return Arrived()
 
-    def _walk(self, token: Token, view: Mapping[str, Any]) -> _Stopped:
+    def _walk(self, token: Token, view: Mapping[str, Any]) -> _WalkStop:
         store = StateStore(token.context, view)
         state = store.read()
         context = WalkContext(self.workflow, token.execution_id, token.started_at, token.sent_at)
         scope = token.lineage_stack[-1].split_node_id if token.lineage_stack else ""
         walk = Walk(context, state, scope)
         if state.escaping:
-            return _Stopped(walk, store, None)
+            return _WalkStop(walk, store, None)
         stop = walk.go()
         while isinstance(stop, Act):
             try:
-                return _Stopped(walk, store, stop, self._builder.build(stop, context))
+                return _WalkStop(walk, store, stop, self._builder.build(stop, context))
             except FaultError as error:
                 stop = walk.go(Action("raise", error.fault.value()))
         node = None
         if isinstance(stop, BeginListening):
             node = self._builder.build_subscription(token)
-        return _Stopped(walk, store, stop, node)
+        return _WalkStop(walk, store, stop, node)
 
     # -- after it ------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class ServerlessProgram:
             )
 
     def _follow(
-        self, place: Position, stopped: _Stopped, stop: Stop, dice: float
+        self, place: Position, stopped: _WalkStop, stop: Stop, dice: float
     ) -> Judgement[None]:
         state, store, token = stopped.walk.state, stopped.store, place.token
         match stop:
@@ -238,11 +238,11 @@ class ServerlessProgram:
                 if stop.task.at not in stopped.walk.visits:
                     yield from branches.report_waiting(place, stop)
                 yield from branches.open_scope(self.workflow, place, store, state, stop)
-            case Done():
+            case PathEnd():
                 yield from self._done(place, stopped, stop)
             case Escape(action):
                 yield from self._escape(place, stopped, action)
-            case Faulted(fault):
+            case RunFailure(fault):
                 yield from self._halt(place, fault, state.context)
             case Hear(task):
                 # A status that this message reports of the listen is then its last.
@@ -257,7 +257,7 @@ class ServerlessProgram:
             case _:
                 assert_never(stop)
 
-    def _done(self, place: Position, stopped: _Stopped, stop: Done) -> Judgement[None]:
+    def _done(self, place: Position, stopped: _WalkStop, stop: PathEnd) -> Judgement[None]:
         state = stopped.walk.state
         if not place.lineage:
             yield from self._complete(place, stop.output, state.context)
@@ -269,7 +269,7 @@ class ServerlessProgram:
             left = branches.scope_result(state, stop.output, stop.then)
             yield from flow.leave(self, place, left)
 
-    def _escape(self, place: Position, stopped: _Stopped, action: Action) -> Judgement[None]:
+    def _escape(self, place: Position, stopped: _WalkStop, action: Action) -> Judgement[None]:
         """Leave the scope by a message of its own: handled twice, it does the same again."""
         state = stopped.walk.state
         state.frames, state.action, state.escaping = [], action, True
@@ -278,7 +278,7 @@ class ServerlessProgram:
         )
 
     def _sleep(
-        self, place: Position, stopped: _Stopped, stop: Sleep, dice: float
+        self, place: Position, stopped: _WalkStop, stop: Sleep, dice: float
     ) -> Judgement[None]:
         state, token = stopped.walk.state, place.token
         state.action = stop.action
@@ -336,7 +336,7 @@ class ServerlessProgram:
         if token.from_edge:
             yield from branches.expire(token, now_ms)
             return
-        fault = timed_out("/", token.span[0])
+        fault = timeout_fault("/", token.span[0])
         yield from flow.halt(self, place_of(token, now_ms), "", to_error(fault), "failed")
 
     def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:

@@ -40,7 +40,7 @@ class EvaluationInput:
     account: Account = field(default_factory=new_account)
 
 
-class Computed(Protocol):
+class ComputedText(Protocol):
     """A text whose value is computed."""
 
     @property
@@ -91,7 +91,7 @@ class Expression:
 
 
 Render = Callable[[EvaluationInput], Any]
-CompileText = Callable[[str, str], "Computed | str"]
+CompileText = Callable[[str, str], "ComputedText | str"]
 """From a text and its pointer to what computes it, or to the text itself."""
 
 

@@ -36,7 +36,7 @@ async def send(tools: Tools, request: HttpRequest, policy: Authentication | None
             assert_never(policy.scheme)
 
 
-async def authorization(tools: Tools, policy: Authentication | None) -> str:
+async def authorization_of(tools: Tools, policy: Authentication | None) -> str:
     """Return the Authorization header of a policy, for calls that are not HTTP; "" for none."""
     if policy is None:
         return ""

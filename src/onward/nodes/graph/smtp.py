@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from onward.kernel.outcome import Failed, NodeError, Succeeded
 from onward.nodes.failures import RefusedError
-from onward.nodes.graph.mail_message import Addresses, addresses, compose, one_address
+from onward.nodes.graph.mail_message import Addresses, compose, read_address, read_addresses
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import MailServer, OutsideError
 
@@ -44,11 +44,11 @@ class SmtpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Hand the mail over once. Whether to try again is the retry policy's to decide."""
         try:
             server = _server(tools.credentials, self.timeout)
-            sender = one_address("from", self.sender or _default_sender(tools.credentials))
+            sender = read_address("from", self.sender or _default_sender(tools.credentials))
             to, cc, bcc = (
-                addresses("to", self.to),
-                addresses("cc", self.cc),
-                addresses("bcc", self.bcc),
+                read_addresses("to", self.to),
+                read_addresses("cc", self.cc),
+                read_addresses("bcc", self.bcc),
             )
             message_id, message = compose(
                 sender=sender,

@@ -8,7 +8,7 @@ import msgspec
 
 from onward.kernel.outcome import Failed, NodeError, Succeeded
 from onward.nodes.auth.policy import Authentication
-from onward.nodes.auth.send import authorization
+from onward.nodes.auth.send import authorization_of
 from onward.nodes.failures import RefusedError, failure_of
 from onward.ports.nodes.events import Subscription
 from onward.ports.nodes.node import Tools
@@ -77,7 +77,7 @@ class Authorize(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     async def run(self, tools: Tools) -> Succeeded | Failed:
         """Return the scheme and the parameter."""
         try:
-            header = await authorization(tools, self.authentication)
+            header = await authorization_of(tools, self.authentication)
         except (RefusedError, OutsideError) as problem:
             return failure_of(problem)
         scheme, _, parameter = header.partition(" ")

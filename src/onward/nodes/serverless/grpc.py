@@ -15,7 +15,7 @@ import msgspec
 from onward.kernel.lru import Lru
 from onward.kernel.outcome import Failed, NodeError, Succeeded
 from onward.nodes.auth.policy import Authentication
-from onward.nodes.auth.send import authorization
+from onward.nodes.auth.send import authorization_of
 from onward.nodes.failures import RefusedError, bad_request, failure_of, import_optional
 from onward.nodes.serverless.fetched_documents import ResourceLocation, fetch_text
 from onward.ports.nodes.node import Tools
@@ -84,7 +84,7 @@ class CallGrpc(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         metadata = [("idempotency-key", tools.idempotency_key)]
         if tools.traceparent:
             metadata.append(("traceparent", tools.traceparent))
-        if header := await authorization(tools, self.authentication):
+        if header := await authorization_of(tools, self.authentication):
             metadata.append(("authorization", header))
         found: list[Any] = []
         try:

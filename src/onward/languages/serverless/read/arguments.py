@@ -15,7 +15,7 @@ from onward.languages.serverless.model import CallTask
 from onward.languages.serverless.read.authentication import read_authentication
 from onward.languages.serverless.read.reader import CALL_DEFINITION, DocumentReader
 from onward.languages.serverless.templates import (
-    Computed,
+    ComputedText,
     EvaluationInput,
     JsonTemplate,
     expression_in,
@@ -180,10 +180,10 @@ class Arguments:
                 return inner, policy
         return "", {}
 
-    def _policy_text(self, text: str, at: str) -> Computed | str:
+    def _policy_text(self, text: str, at: str) -> ComputedText | str:
         return self.reader.text(text, at, CALL_DEFINITION - {"authorization"})
 
-    def _compile_text(self, text: str, inner: str) -> Computed | str:
+    def _compile_text(self, text: str, inner: str) -> ComputedText | str:
         if inner in self._uris and expression_in(text) is None:
             plain = text.startswith("data:") or not has_variables(text)
             return text if plain else UriTemplate(text)

@@ -18,7 +18,7 @@ from onward.languages.serverless.model import Root, ServerlessWorkflow, Task, bo
 from onward.languages.serverless.read.authentication import read_authentication
 from onward.languages.serverless.read.bundle import Fetched, bundle
 from onward.languages.serverless.read.errors import read_error, read_retry
-from onward.languages.serverless.read.extensions import check_extensions, named_extensions
+from onward.languages.serverless.read.extensions import check_extensions, read_extensions
 from onward.languages.serverless.read.reader import (
     DEFINITION,
     WORKFLOW_INPUT,
@@ -185,7 +185,7 @@ def _read_uses(top: Fields, findings: Findings) -> Uses:
         timeouts=fields.mapping("timeouts"),
         functions=fields.mapping("functions"),
         secrets=fields.texts("secrets"),
-        extensions=named_extensions(fields),
+        extensions=read_extensions(fields),
     )
 
 

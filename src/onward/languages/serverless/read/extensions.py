@@ -28,7 +28,7 @@ _COMPOSITE = ("do", "fork")
 _MOST_USES = 2_000
 
 
-def named_extensions(use: Fields) -> tuple[tuple[str, str, Any], ...]:
+def read_extensions(use: Fields) -> tuple[tuple[str, str, Any], ...]:
     """Return every extension of a document: its name, its place and what is written there."""
     found = []
     for index, item in enumerate(use.items("extensions")):

@@ -12,7 +12,12 @@ from onward.expressions import compile_jq
 from onward.languages.document.fields import Fields
 from onward.languages.document.problems import Findings, join, kind_of, quote, suggest
 from onward.languages.serverless.model import TaskList
-from onward.languages.serverless.templates import Computed, Expression, JsonTemplate, expression_in
+from onward.languages.serverless.templates import (
+    ComputedText,
+    Expression,
+    JsonTemplate,
+    expression_in,
+)
 
 EVERYWHERE = frozenset({"workflow", "runtime"})
 WORKFLOW_INPUT = EVERYWHERE
@@ -143,7 +148,7 @@ class DocumentReader:
             return None
         return self.template(value, at, allowed)
 
-    def text(self, text: str, at: str, allowed: frozenset[str]) -> Computed | str:
+    def text(self, text: str, at: str, allowed: frozenset[str]) -> ComputedText | str:
         """Return a text inside a value: an expression if it is one, else the text itself."""
         inner = expression_in(text)
         if inner is not None:

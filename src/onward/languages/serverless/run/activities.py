@@ -13,7 +13,7 @@ from onward.errors import ExpressionError
 from onward.kernel.json import decode, encode
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Awaits, Failed, Succeeded
-from onward.languages.serverless.errors import FaultError, standard, to_error
+from onward.languages.serverless.errors import FaultError, standard_fault, to_error
 from onward.languages.serverless.model import CallTask, EmitTask, ServerlessWorkflow
 from onward.languages.serverless.run import subscriptions
 from onward.languages.serverless.run.stops import Act
@@ -88,7 +88,7 @@ class ActivityBuilder:
         found = self._catalogue.get("subscribe")
         if found is None:
             raise TypeError("a catalogue of calls has no subscribe")
-        return found.parameters(subscriptions=subscriptions.subscriptions(self._workflow, token))
+        return found.parameters(subscriptions=subscriptions.subscriptions_of(self._workflow, token))
 
     def build(self, stop: Act, context: WalkContext) -> Any:
         """Return the node of a stop. Raises FaultError for arguments that do not fit."""
@@ -101,7 +101,7 @@ class ActivityBuilder:
             try:
                 return self._build(stop.task, stop.arguments(template, known), function)
             except ExpressionError as problem:
-                raise FaultError(standard("expression", str(problem), stop.task.at)) from None
+                raise FaultError(standard_fault("expression", str(problem), stop.task.at)) from None
 
         task = stop.task
         return LateArguments(
@@ -113,11 +113,11 @@ class ActivityBuilder:
         found = self._catalogue.get(function or task.function)
         if found is None:
             detail = f"this worker cannot call {task.function!r}"
-            raise FaultError(standard("configuration", detail, task.at))
+            raise FaultError(standard_fault("configuration", detail, task.at))
         try:
             return msgspec.convert(arguments, found.parameters)
         except msgspec.ValidationError as problem:
             text, _, path = str(problem).partition(" - at ")
             where = path.strip("`").removeprefix("$").replace(".", "/") or "/"
             detail = f"with{where}: {text[0].lower()}{text[1:]}"
-            raise FaultError(standard("configuration", detail, task.at)) from None
+            raise FaultError(standard_fault("configuration", detail, task.at)) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from onward.kernel.retry import backoff_factor
 from onward.languages.serverless.durations import LONGEST_MS
-from onward.languages.serverless.errors import Fault, FaultError, name_of, standard
+from onward.languages.serverless.errors import Fault, FaultError, name_of, standard_fault
 from onward.languages.serverless.model import (
     CallTask,
     Catch,
@@ -40,7 +40,7 @@ def begin_loop(path: TreePath, task: ForTask, frame: TaskFrame) -> Action:
     items = path.evaluate(task.items, inputs, task.at)
     if not isinstance(items, list):
         detail = f"for.in must be an array, but {task.items.text!r} is not"
-        raise FaultError(standard("expression", detail, task.at))
+        raise FaultError(standard_fault("expression", detail, task.at))
     frame.items, frame.index = items, -1
     return next_item(path, task, frame, frame.input)
 

@@ -32,7 +32,7 @@ from onward.kernel.flow import Edge, Position, children, read_origin, split_plac
 from onward.kernel.ids import derive
 from onward.kernel.json import decode
 from onward.kernel.messages import Token, item_frame
-from onward.languages.serverless.errors import timed_out
+from onward.languages.serverless.errors import timeout_fault
 from onward.languages.serverless.model import ServerlessWorkflow
 from onward.languages.serverless.run.state import Action, StateStore, TaskFrame, WalkState
 from onward.languages.serverless.run.stops import ATTEMPTED, LIMITED, Attempt, Limit, Spread
@@ -178,7 +178,7 @@ def expire(token: Token, now_ms: int) -> Judgement[None]:
         return
     origin = read_origin(data)
     store, state = yield from load_state(origin)
-    state.action = Action("raise", timed_out(token.current_node, token.span[0]).value())
+    state.action = Action("raise", timeout_fault(token.current_node, token.span[0]).value())
     outside = split_place(origin, token.token_id, now_ms)
     yield from publish_next(store, state, outside, origin.current_node, "overdue")
     yield from ask(DiscardSplit(split=split))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from onward.errors import ExpressionError
-from onward.languages.serverless.errors import FaultError, standard
+from onward.languages.serverless.errors import FaultError, standard_fault
 from onward.languages.serverless.model import ConsumeTask
 from onward.languages.serverless.run import listen
 from onward.languages.serverless.run.blocks import call_activity
@@ -33,7 +33,7 @@ def begin_consume(path: TreePath, task: ConsumeTask, frame: TaskFrame) -> Next:
         amount = path.render(task.amount, inputs, task.at)
         if isinstance(amount, bool) or not isinstance(amount, int) or amount < 1:
             detail = "consume.amount is not a whole number that is at least 1"
-            raise FaultError(standard("expression", detail, task.at))
+            raise FaultError(standard_fault("expression", detail, task.at))
     if task.lasting is not None:
         until = frame.began + path.duration(task.lasting, inputs, task.at)
     frame.items = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from onward.errors import ExpressionError
 from onward.languages.serverless.durations import duration_ms
-from onward.languages.serverless.errors import Fault, FaultError, standard
+from onward.languages.serverless.errors import Fault, FaultError, standard_fault
 from onward.languages.serverless.model import Duration, Shaping, Task
 from onward.languages.serverless.run.state import TaskFrame, WalkState
 from onward.languages.serverless.run.variables import TaskVariables, WalkContext
@@ -67,14 +67,14 @@ class TreePath:
         try:
             return expression.holds(inputs)
         except ExpressionError as problem:
-            raise FaultError(standard("expression", str(problem), at)) from None
+            raise FaultError(standard_fault("expression", str(problem), at)) from None
 
     def evaluate(self, expression: Expression, inputs: EvaluationInput, at: str) -> Any:
         """Return the value of an expression."""
         try:
             return expression.evaluate(inputs)
         except ExpressionError as problem:
-            raise FaultError(standard("expression", str(problem), at)) from None
+            raise FaultError(standard_fault("expression", str(problem), at)) from None
 
     def render(
         self, template: JsonTemplate | None, inputs: EvaluationInput, at: str, default: Any = None
@@ -85,7 +85,7 @@ class TreePath:
         try:
             return template.render(inputs)
         except ExpressionError as problem:
-            raise FaultError(standard("expression", str(problem), at)) from None
+            raise FaultError(standard_fault("expression", str(problem), at)) from None
 
     def duration(self, duration: Duration, inputs: EvaluationInput, at: str) -> int:
         """Return a duration in milliseconds."""
@@ -96,11 +96,11 @@ class TreePath:
             return duration_ms(value)
         except ValueError as problem:
             detail = f"this is not a duration: {problem}"
-            raise FaultError(standard("expression", detail, at)) from None
+            raise FaultError(standard_fault("expression", detail, at)) from None
 
     def validate(self, shaping: Shaping, value: Any, at: str, what: str) -> None:
         """Raise a fault unless a value matches its schema."""
         complaint = shaping.schema.complaint(value) if shaping.schema is not None else ""
         if complaint:
             detail = f"{what} does not match its schema: {complaint}"
-            raise FaultError(standard("validation", detail, at))
+            raise FaultError(standard_fault("validation", detail, at))

@@ -95,7 +95,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PathEnd:
     """This path is at its end. `then` is where the task it was about leads, if it was about one."""
 
     output: Any
@@ -110,7 +110,7 @@ class Escape:
 
 
 @dataclass(frozen=True, slots=True)
-class Faulted:
+class RunFailure:
     """An error that nothing handles ends the run."""
 
     fault: Fault
@@ -126,9 +126,9 @@ Stop = (
     | Spread
     | Limit
     | Attempt
-    | Done
+    | PathEnd
     | Escape
-    | Faulted
+    | RunFailure
 )
 
 Next = Action | Stop

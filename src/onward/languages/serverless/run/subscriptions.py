@@ -29,7 +29,7 @@ EVENT = "event:"
 pointer."""
 
 
-def subscriptions(workflow: ServerlessWorkflow, first: Token) -> tuple[Subscription, ...]:
+def subscriptions_of(workflow: ServerlessWorkflow, first: Token) -> tuple[Subscription, ...]:
     """Return the subscriptions of a run. `first` is the token that it began with."""
     stripped = msgspec.structs.replace(
         first,

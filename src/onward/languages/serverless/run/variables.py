@@ -84,7 +84,7 @@ class TaskVariables(Mapping[str, Any]):
     def _current(self) -> dict[str, Any]:
         """Return what is known of the current task beyond its frame."""
         began = self._frame.began if self._frame else self._context.now_ms
-        return {"output": self._extra.get("raw_output"), "startedAt": moment(began)}
+        return {"output": self._extra.get("raw_output"), "startedAt": time_value(began)}
 
     def _extended_task(self) -> Any:
         """Return the task that is being extended here; None when none is."""
@@ -98,7 +98,7 @@ class TaskVariables(Mapping[str, Any]):
             "id": self._context.run_id,
             "definition": self._context.workflow.value,
             "input": self._state.input,
-            "startedAt": moment(self._context.started_ms),
+            "startedAt": time_value(self._context.started_ms),
         }
 
     def _scoped(self, name: str) -> Any:
@@ -152,7 +152,7 @@ def describe_task(
         "definition": task.definition,
         "input": frame.raw if frame else None,
         "output": None,
-        "startedAt": moment(frame.began) if frame else None,
+        "startedAt": time_value(frame.began) if frame else None,
         **(more or {}),
     }
 
@@ -165,6 +165,6 @@ def scope_variables(state: WalkState, workflow: ServerlessWorkflow) -> dict[str,
     return found
 
 
-def moment(ms: int) -> dict[str, Any]:
+def time_value(ms: int) -> dict[str, Any]:
     """Return a point in time as expressions see it."""
     return {"iso8601": to_iso(ms), "epoch": {"seconds": ms // 1000, "milliseconds": ms}}

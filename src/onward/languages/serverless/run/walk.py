@@ -15,7 +15,7 @@ from onward.languages.serverless.errors import (
     FaultError,
     fault_to_raise,
     read_fault,
-    timed_out,
+    timeout_fault,
 )
 from onward.languages.serverless.model import (
     CallTask,
@@ -42,12 +42,12 @@ from onward.languages.serverless.run.stops import (
     Attempt,
     AwaitRun,
     BeginListening,
-    Done,
     Escape,
-    Faulted,
     Go,
     Limit,
     Next,
+    PathEnd,
+    RunFailure,
     Sleep,
     Spread,
     Stop,
@@ -220,7 +220,7 @@ class Walk(TreePath):
         if task.timeout is not None:
             limit_ms = self.duration(task.timeout, inputs, task.at)
             if limit_ms < length:
-                action = Action("raise", timed_out(task.at, limit_ms).value())
+                action = Action("raise", timeout_fault(task.at, limit_ms).value())
                 return Sleep(task.at, action, limit_ms)
         return Sleep(task.at, Action("complete", inputs.data), length)
 
@@ -281,7 +281,7 @@ class Walk(TreePath):
         if then == "end":
             return self._end(output)
         if not self.state.frames:
-            return Done(output, then)
+            return PathEnd(output, then)
         if then == "continue":
             following = self.context.workflow.following.get(task.at)
             return Action("enter", output, following) if following else self._listed(output)
@@ -311,7 +311,7 @@ class Walk(TreePath):
                 return self.complete(output, catch.then)
             case TryTask() if frame.phase == "attempt":
                 self.state.frames.pop()
-                return Done(output)
+                return PathEnd(output)
             case _:
                 return self.complete(output)
 
@@ -336,7 +336,7 @@ class Walk(TreePath):
             root.output.template, self.inputs(root, None, output), "/output", output
         )
         self.validate(root.output, shaped, "/output", "the workflow's output")
-        return Done(shaped)
+        return PathEnd(shaped)
 
     def _raise(self, fault: Fault) -> Next:
         """Go up until a try handles the error."""
@@ -364,7 +364,7 @@ class Walk(TreePath):
             if task.at not in ("", fault.instance):
                 self.note(task.at, TaskVisit(fault=fault))
             frames.pop()
-        return Escape(Action("raise", fault.value())) if self.scope else Faulted(fault)
+        return Escape(Action("raise", fault.value())) if self.scope else RunFailure(fault)
 
     def _handle(self, task: TryTask, frame: TaskFrame, fault: Fault) -> Next | None:
         found = blocks.handle_fault(self, task, frame, fault)
