@@ -14,7 +14,7 @@ from onward.nodes.http.body import decode_body
 from onward.nodes.http.request import build_request
 from onward.nodes.http.url import public_url
 from onward.ports.nodes.node import Tools
-from onward.ports.nodes.outside import HttpAnswer, OutsideError
+from onward.ports.nodes.outside import HttpAnswer, HttpRequest, OutsideError
 
 _PATTERN = r"^[1-5](xx|[0-9]{2}(-[1-5][0-9]{2})?)$"
 # Only shown in the schema: `check_pattern` says in words what a regular expression cannot.
@@ -92,16 +92,18 @@ class HttpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         try:
             request = build_request(
                 tools,
-                self.method,
-                self.url,
+                HttpRequest(
+                    method=self.method,
+                    url=self.url,
+                    timeout_s=self.timeout,
+                    verify_tls=self.verify_tls,
+                    follow_redirects=self.follow_redirects,
+                    max_bytes=self.max_bytes,
+                ),
                 headers=self.headers,
                 credential=tools.credentials,
                 query=self.query,
                 body=self.body,
-                timeout_s=self.timeout,
-                verify_tls=self.verify_tls,
-                follow_redirects=self.follow_redirects,
-                max_bytes=self.max_bytes,
             )
             answer = await tools.http.send(request)
         except (RefusedError, OutsideError) as problem:

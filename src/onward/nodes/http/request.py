@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from onward.nodes.failures import bad_request
@@ -19,17 +20,15 @@ _CHANGING_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 def build_request(
     tools: Tools,
-    method: str,
-    url: str,
+    request: HttpRequest,
     *,
     headers: Mapping[str, object] | None = None,
     credential: Mapping[str, str] | None = None,
     query: Mapping[str, object] | None = None,
     body: Any = None,
-    **options: Any,
 ) -> HttpRequest:
-    """Return a request; `options` are further fields of HttpRequest. Raises RefusedError."""
-    check_url(url)
+    """Return a request with its headers, query and body. Raises RefusedError."""
+    check_url(request.url)
     checked = request_headers(headers or {})
     for name, value in credential_header(credential or {}).items():
         if name.lower() in checked:
@@ -37,18 +36,11 @@ def build_request(
                 f"header {name} is set by `headers` and by the credential: keep one of them"
             )
         checked[name.lower()] = value
-    checked = with_work_headers(checked, method, tools)
+    checked = with_work_headers(checked, request.method, tools)
     data, content_type = encode_body(body, checked.get("content-type"))
     if content_type is not None:
         checked.setdefault("content-type", content_type)
-    return HttpRequest(
-        method=method,
-        url=url,
-        query=query_pairs(query or {}),
-        headers=checked,
-        body=data,
-        **options,
-    )
+    return replace(request, query=query_pairs(query or {}), headers=checked, body=data)
 
 
 def with_work_headers(headers: Mapping[str, str], method: str, tools: Tools) -> dict[str, str]:

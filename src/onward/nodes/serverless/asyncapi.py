@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
@@ -96,29 +97,20 @@ class CallAsyncapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def _request(self, tools: Tools, route: MessageRoute) -> HttpRequest:
         url = f"{route.url.rstrip('/')}/{route.address.lstrip('/')}"
-        if self.message is not None:
-            return build_request(
-                tools,
-                str(route.bindings.get("method", "POST")).upper(),
-                url,
-                headers=self.message.headers,
-                body=self.message.payload,
-                timeout_s=DAY_S,
-                follow_redirects=False,
-            )
-        poll = self.subscription or Poll()
-        return build_request(
-            tools,
-            str(route.bindings.get("method", "GET")).upper(),
-            url,
-            headers={
-                "accept": ACCEPTED,
-                "last-event-id": poll.cursor if isinstance(poll.cursor, str) else None,
-            },
-            timeout_s=poll.wait_ms / 1000 + ANSWER_S,
-            linger_s=poll.wait_ms / 1000,
-            follow_redirects=False,
+        method = str(route.bindings.get("method", "GET" if self.message is None else "POST"))
+        request = HttpRequest(
+            method=method.upper(), url=url, timeout_s=DAY_S, follow_redirects=False
         )
+        if self.message is not None:
+            headers, payload = self.message.headers, self.message.payload
+            return build_request(tools, request, headers=headers, body=payload)
+        poll = self.subscription or Poll()
+        wait_s = poll.wait_ms / 1000
+        request = replace(request, timeout_s=wait_s + ANSWER_S, linger_s=wait_s)
+        request = build_request(tools, request, headers={"accept": ACCEPTED})
+        if not isinstance(poll.cursor, str):
+            return request
+        return replace(request, headers={**request.headers, "last-event-id": poll.cursor})
 
     async def _over_amqp(self, tools: Tools, route: MessageRoute) -> Succeeded | Failed:
         username = password = ""

@@ -55,13 +55,15 @@ class CallHttp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise bad_request(f"there is no method {self.method[:40]!r}: use {known}")
         return build_request(
             tools,
-            method,
-            self.endpoint,
+            HttpRequest(
+                method=method,
+                url=self.endpoint,
+                timeout_s=DAY_S,
+                follow_redirects=bool(self.redirect),
+            ),
             headers=self.headers,
             query=self.query,
             body=self.body,
-            timeout_s=DAY_S,
-            follow_redirects=bool(self.redirect),
         )
 
 
