@@ -10,7 +10,7 @@ import pytest
 
 from onward.bootstrap.catalogue import builtin
 from onward.kernel import flow
-from onward.kernel.coordination import LIFE, Coordination
+from onward.kernel.coordination import LIFE_OF_A_RUN, Coordination
 from onward.kernel.effects import Await, Deliver, Fill, Resolve, Skip, Supersede, Taken
 from onward.kernel.lineage import ROOT
 from onward.kernel.verdicts import CLOSED, DUPLICATE, Execute, Finish
@@ -108,7 +108,7 @@ class AnswersTheDead(Coordination):
     """The lost-state rule: whoever outlived the state still gets answers."""
 
     def answer(self, effect):
-        if not isinstance(effect, LIFE) and self._cells.get(ROOT, "done", "") is None:
+        if not isinstance(effect, LIFE_OF_A_RUN) and self._cells.get(ROOT, "done", "") is None:
             self._cells.put(ROOT, "born", "", 1)
         return super().answer(effect)
 
