@@ -34,7 +34,6 @@ from onward.kernel.effects import (
     Values,
     ask,
 )
-from onward.kernel.ids import derive
 from onward.kernel.lineage import Lineage, scope_of
 from onward.kernel.messages import CompletionMessage, Ending, Token
 from onward.kernel.outcome import NodeError
@@ -111,35 +110,22 @@ def place_of(token: Token, now_ms: int) -> Position:
     )
 
 
-def children(place: Position, ways: Iterable[Edge], tag: str) -> list[Token]:
-    """Return one token for each way on. Same place, same ways: the same tokens."""
-    ways = tuple(ways)
+def children(position: Position, edges: Iterable[Edge], tag: str) -> list[Token]:
+    """Return one token for each edge. Same position, same edges: the same tokens."""
+    edges = tuple(edges)
     return [
-        msgspec.structs.replace(
-            place.token,
-            current_node=way.dst,
-            from_node=way.src,
-            from_edge=way.edge,
-            lineage_stack=place.lineage,
-            accumulated_context=place.context.inline,
-            context_refs=place.context.refs,
-            context_base=place.context.base,
-            workflow_definition=msgspec.UNSET,
-            token_id=derive(place.unit, way.edge, tag),
-            publish_id="",
-            parent=place.unit,
-            outcome=tag,
-            siblings=len(ways),
-            attempt=1,
-            visit="",
-            signal="",
-            awaits="",
-            sent_at=place.now_ms,
-            items_ref=None,
-            span=(0, 0, 0),
-            trouble=0,
+        position.token.child(
+            edge.dst,
+            from_node=edge.src,
+            edge=edge.edge,
+            unit=position.unit,
+            tag=tag,
+            siblings=len(edges),
+            lineage=position.lineage,
+            context=position.context,
+            now_ms=position.now_ms,
         )
-        for way in ways
+        for edge in edges
     ]
 
 

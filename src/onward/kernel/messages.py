@@ -116,6 +116,49 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
         """Return the context this token carries."""
         return Context(self.accumulated_context, self.context_refs, self.context_base)
 
+    def child(
+        self,
+        node: str,
+        *,
+        from_node: str,
+        edge: str,
+        unit: str,
+        tag: str,
+        siblings: int,
+        lineage: Lineage,
+        context: Context,
+        now_ms: int,
+    ) -> Token:
+        """Return a token that follows from outcome `tag` of `unit`. Same arguments: same token.
+
+        Only what belongs to the run is inherited. Whatever is about this visit alone (its attempt,
+        its signal, the items of its split) begins anew, and so does a field that is added later,
+        unless it is named here. `unit` is what ends: this token, an opened merge or a joined split.
+        """
+        return Token(
+            workflow_id=self.workflow_id,
+            execution_id=self.execution_id,
+            definition_ref=self.definition_ref,
+            started_at=self.started_at,
+            traceparent=self.traceparent,
+            priority=self.priority,
+            generation=self.generation,
+            root=self.root,
+            schema_version=self.schema_version,
+            current_node=node,
+            from_node=from_node,
+            from_edge=edge,
+            lineage_stack=lineage,
+            accumulated_context=context.inline,
+            context_refs=context.refs,
+            context_base=context.base,
+            token_id=derive(unit, edge, tag),
+            parent=unit,
+            outcome=tag,
+            siblings=siblings,
+            sent_at=now_ms,
+        )
+
 
 Token = NodeExecutionMessage
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 _IDENTIFIER = {"pattern": "^[a-zA-Z0-9_-]+$", "maxLength": 128}
 _NODE = {"pattern": "^([a-zA-Z0-9_-]{1,128}|/.*)$", "maxLength": 1024}
 _ENTRIES = {"propertyNames": {"pattern": "^\\$"}}
@@ -79,9 +81,16 @@ MEANINGS = {
     "output_nodes": "The nodes at which the run ended: their outputs are its output.",
 }
 
+PUBLISHED_NAMES = {"LogLineRecord": "Line"}
+"""By class, the name of a type in the schemas: readers may have generated code by it."""
+
 
 def published(name: str, generated: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of message `name` as it is published, from the one its type implies."""
+    text = msgspec.json.encode(generated)
+    for ours, theirs in PUBLISHED_NAMES.items():
+        text = text.replace(ours.encode(), theirs.encode())
+    generated = msgspec.json.decode(text)
     parts = {
         key: {**part, "description": " ".join(part["description"].split())}
         for key, part in generated["$defs"].items()
