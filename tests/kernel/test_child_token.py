@@ -103,9 +103,9 @@ def test_every_field_of_a_token_is_classified():
 def test_the_parent_of_this_test_differs_from_a_plain_token_in_every_field():
     plain = Token(workflow_id="", execution_id="", current_node="", accumulated_context={})
 
-    same = {
+    same = [
         name for name in Token.__struct_fields__ if getattr(plain, name) == getattr(PARENT, name)
-    }
+    ]
 
     assert [] == same
 
