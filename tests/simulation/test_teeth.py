@@ -222,7 +222,7 @@ def _publish_first(graph, place, node, taken, tag, also=()):
     leaving = (*routing.ways_after(graph, node), *node.error, *also)
     yield from routing.skip(graph, place, leaving, taken)
     if not taken:
-        yield from flow.leave(graph, place, flow.leaf(node.id, node.order, place))
+        yield from flow.leave(graph, place, flow.leaf_of(node.id, node.order, place))
 
 
 def test_the_unbroken_rules_pass_the_same_seeds():

@@ -53,7 +53,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def refer(self, name: str, value: Raw) -> tuple[Context, Payload]:
         """Return the context with one more entry carried by reference, and what to store."""
-        payload = stored(value)
+        payload = payload_of(value)
         inline = {key: raw for key, raw in self.inline.items() if key != name}
         return Context(inline, {**self.refs, name: payload.ref}, self.base), payload
 
@@ -62,7 +62,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
         size = sum(map(len, self.inline.values())) + 100 * len(self.refs)
         if size <= FREEZE_LIMIT:
             return self, None
-        payload = stored(Raw(msgspec.json.encode(self)))
+        payload = payload_of(Raw(msgspec.json.encode(self)))
         return Context(base=payload.ref), payload
 
     def compact(self) -> tuple[Context, Payload | None]:
@@ -82,7 +82,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
         return {*self.inline, *self.refs}
 
 
-def stored(body: Raw) -> Payload:
+def payload_of(body: Raw) -> Payload:
     """Return `body` as a payload under its content address."""
     return Payload(Ref(fingerprint(bytes(body)), len(body)), body)
 

@@ -64,7 +64,6 @@ from onward.kernel.effects import (
     DiscardMerge,
     DiscardSplit,
     ExpireMerge,
-    Filed,
     Fill,
     Forget,
     Late,
@@ -81,6 +80,7 @@ from onward.kernel.effects import (
     Scatter,
     Skip,
     Slot,
+    SlotFilled,
     Stands,
     Supersede,
     Superseded,
@@ -225,14 +225,14 @@ class Coordination:
         self._cells.put(scope, "live", "", live)
         return cast(int, live)
 
-    def leave(self, ask: Leave) -> Open | Closed | Aborted | Filed:
+    def leave(self, ask: Leave) -> Open | Closed | Aborted | SlotFilled:
         """Let a unit leave its scope; the last one closes it, and only that one gets `Closed`."""
         cells = self._cells
         if ask.lineage:
             top = ask.lineage[-1]
             slot = cells.get(top.split_token, "slot", str(top.item_index))
             if slot is not None:
-                return Filed() if slot[0] == ask.by else Open()
+                return SlotFilled() if slot[0] == ask.by else Open()
             if not self._holds(top.split_token, ask.by):
                 return Open()
         closed = cells.get(ask.scope, "closed", "")

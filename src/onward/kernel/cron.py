@@ -18,14 +18,14 @@ _NAMES = {
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def written_out(expression: str) -> str:
+def expand_cron(expression: str) -> str:
     """Return the five fields of an expression; a name such as @daily stands for them."""
     return _NAMES.get(expression.strip().lower(), expression)
 
 
-def walk(expression: str, after: datetime) -> CronSim:
+def cron_times(expression: str, after: datetime) -> CronSim:
     """Return the times of an expression after a moment; ValueError says why it cannot be read."""
-    text = written_out(expression)
+    text = expand_cron(expression)
     if len(text.split()) != 5:
         raise ValueError("not five fields")
     try:
@@ -34,10 +34,10 @@ def walk(expression: str, after: datetime) -> CronSim:
         raise ValueError(str(problem).lower()) from None
 
 
-def complaint(expression: str) -> str:
+def describe_cron_problem(expression: str) -> str:
     """Return what is wrong with an expression, with the remedy; "" when nothing is."""
     try:
-        times = walk(expression, _LONG_AGO)
+        times = cron_times(expression, _LONG_AGO)
     except ValueError as problem:
         return (
             f"{expression!r} is no cron expression ({problem}): write five fields,"

@@ -28,7 +28,7 @@ def version_of(data: bytes) -> int:
     return _value(data, "schema_version", int) or 1
 
 
-class Names(NamedTuple):
+class RunNames(NamedTuple):
     """Which run a message is about: what can be read of it, and "" or 0 for the rest."""
 
     workflow_id: str
@@ -36,9 +36,9 @@ class Names(NamedTuple):
     generation: int
 
 
-def names_in(data: bytes) -> Names:
+def run_names_of(data: bytes) -> RunNames:
     """Return which run a message says it is about, also one that is not a message at all."""
-    return Names(
+    return RunNames(
         _value(data, "workflow_id", str) or "",
         _value(data, "execution_id", str) or "",
         _value(data, "generation", int) or 0,

@@ -33,12 +33,12 @@ def encode(value: Any) -> Raw:
         raise MessageError(f"value is nested deeper than {MAX_DEPTH} levels") from None
     except (TypeError, OverflowError, ValueError, msgspec.EncodeError) as problem:
         raise MessageError(f"value is not JSON: {problem}") from None
-    if too_deep(data):
+    if is_too_deep(data):
         raise MessageError(f"value is nested deeper than {MAX_DEPTH} levels")
     return Raw(data)
 
 
-def too_deep(data: bytes) -> bool:
+def is_too_deep(data: bytes) -> bool:
     """Return whether JSON bytes nest deeper than is allowed.
 
     Few brackets are never too deep. Of many, only they and the quotes are kept; a text that held

@@ -20,11 +20,11 @@ from onward.errors import MessageError, NewerMessageError
 from onward.kernel.context import Context, Ref
 from onward.kernel.envelope import SCHEMA_VERSION, version_of, with_unknown
 from onward.kernel.ids import derive
-from onward.kernel.json import MAX_DEPTH, too_deep
+from onward.kernel.json import MAX_DEPTH, is_too_deep
 from onward.kernel.lineage import Frame, Lineage, scope_of
 from onward.kernel.log_lines import LogLineRecord
 from onward.kernel.outcome import NodeError
-from onward.kernel.schema import published
+from onward.kernel.schema import schema_of
 from onward.kernel.timestamps import LATEST_MS
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -232,7 +232,7 @@ def decode_token(data: bytes) -> Token:
     """Return the token in `data` with every derivable field filled in, or raise MessageError."""
     if len(data) > MAX_BYTES:
         raise MessageError(f"message of {len(data)} bytes exceeds the limit of {MAX_BYTES} bytes")
-    if too_deep(data):
+    if is_too_deep(data):
         raise MessageError(f"message is nested deeper than {MAX_DEPTH} levels")
     try:
         token = _tokens.decode(data)
@@ -376,10 +376,10 @@ def item_frame(execution_id: str, split: str, node: str, index: int, total: int)
     return Frame(node, branch_id(execution_id, node, index), index, total, split)
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def message_schemas() -> dict[str, dict[str, Any]]:
     """Return the published JSON Schema of each message, by name."""
     return {
-        kind.__name__: published(kind.__name__, msgspec.json.schema(kind))
+        kind.__name__: schema_of(kind.__name__, msgspec.json.schema(kind))
         for kind in (NodeExecutionMessage, NodeStatusMessage, CompletionMessage)
     }
 

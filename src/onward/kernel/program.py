@@ -21,7 +21,7 @@ from onward.kernel.outcome import Outcome
 RunsIn = Literal["loop", "thread", "process"]
 
 
-class LinkAsked(msgspec.Struct, frozen=True, kw_only=True):
+class LinkRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A signed link that a node wants to hand out. Whoever runs the node makes it.
 
     The definition's side of it is pure and is written down; the link itself never is.
@@ -48,7 +48,7 @@ class Activity(msgspec.Struct, frozen=True):
     """How much memory a node in a process of its own may take."""
     secrets: tuple[str, ...] = ()
     """Further credentials, which the node asks for by name."""
-    links: tuple[LinkAsked, ...] = ()
+    links: tuple[LinkRequest, ...] = ()
     """Links that must stand in the parameters before the node runs."""
 
 

@@ -41,7 +41,7 @@ from onward.kernel.lineage import ROOT
 from onward.kernel.messages import CompletionMessage, Token, encode_message, read_token
 from onward.kernel.outcome import Outcome
 from onward.kernel.program import Activity, Program
-from onward.kernel.signal_waits import Sent, signal_token
+from onward.kernel.signal_waits import SignalContent, signal_token
 from onward.kernel.timestamps import LATEST_MS
 from onward.kernel.verdicts import Drop, Park
 from onward.runtime.token.context_reader import ContextReader
@@ -142,7 +142,7 @@ class World:
 
     def _signal(self, send: Send) -> tuple[int, Token]:
         due_ms = self.now_ms + round(send.at_s * 1000)
-        sent = Sent(at_ms=due_ms, value=Raw(msgspec.json.encode(send.value)))
+        sent = SignalContent(at_ms=due_ms, value=Raw(msgspec.json.encode(send.value)))
         return due_ms, signal_token(self.start[0], send.address, send.signal_id, sent)
 
     def state(self, run: str) -> Coordination:

@@ -9,11 +9,17 @@ import msgspec
 from msgspec import Raw
 
 from onward.kernel.effects import Judgement, Report
-from onward.kernel.flow import Position, place_of
+from onward.kernel.flow import Position, position_of
 from onward.kernel.lineage import describe
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Awaits, Failed, NodeError, Outcome, Routed, Succeeded
-from onward.kernel.signal_waits import APPROVAL, WaitResult, address_of, answer, suspend
+from onward.kernel.signal_waits import (
+    APPROVAL_PREFIX,
+    WaitResult,
+    address_of,
+    suspend,
+    wait_result_of,
+)
 from onward.kernel.timestamps import LATEST_MS, to_iso
 from onward.languages.graph.compiled_graph import CompiledGraph
 from onward.languages.graph.compiled_node import CompiledNode
@@ -54,7 +60,7 @@ def approval(given: Any, token: Token) -> Awaits:
 
 def _next_decision(memo: dict[str, Any], token: Token) -> Awaits:
     return Awaits(
-        name=f"{APPROVAL}{token.current_node}",
+        name=f"{APPROVAL_PREFIX}{token.current_node}",
         key=describe(token.lineage_stack),
         until_ms=memo["until_ms"],
         memo=memo,
@@ -94,7 +100,7 @@ def _memo(node: CompiledNode) -> str:
 
 def woken(graph: Settling, token: Token, now_ms: int) -> Judgement[None]:
     """A token that waited goes on: with the signal it has, or because its time is up."""
-    found = yield from answer(token)
+    found = yield from wait_result_of(token)
     if found is None:
         return
     node = graph.wiring.nodes[token.current_node]
@@ -105,7 +111,7 @@ def woken(graph: Settling, token: Token, now_ms: int) -> Judgement[None]:
     )
     outcome = _outcome(node, token, found, memo)
     if isinstance(outcome, Awaits):
-        yield from wait(place_of(token, now_ms), node, outcome)
+        yield from wait(position_of(token, now_ms), node, outcome)
     else:
         yield from graph.settle(token, outcome, now_ms=now_ms, dice=0)
 

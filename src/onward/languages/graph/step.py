@@ -19,7 +19,7 @@ from onward.kernel.outcome import (
     Succeeded,
     Suspended,
 )
-from onward.kernel.program import Activity, LinkAsked
+from onward.kernel.program import Activity, LinkRequest
 from onward.kernel.timestamps import LATEST_MS, from_iso, to_iso
 from onward.languages.graph import node_links, signal_waits
 from onward.languages.graph.compiled_node import CompiledNode
@@ -92,7 +92,7 @@ class Resolved:
             self._view.get("input"), self.variables, now_ms=self._token.sent_at
         )
 
-    def links(self) -> tuple[LinkAsked, ...]:
+    def links(self) -> tuple[LinkRequest, ...]:
         """Return the links that the parameters have marks for; raises for one that was made up."""
         if not self._node.links:
             return ()

@@ -14,7 +14,7 @@ from onward.kernel.coordination import Coordination
 from onward.kernel.messages import CompletionMessage, Token
 from onward.kernel.outcome import Awaits, Failed, NodeError, Outcome, Succeeded
 from onward.kernel.program import Activity
-from onward.kernel.signal_waits import Sent, address_of, signal_token
+from onward.kernel.signal_waits import SignalContent, address_of, signal_token
 from onward.languages.serverless.model import ListenTask, ServerlessWorkflow
 from onward.languages.serverless.program import ServerlessProgram
 from onward.languages.serverless.read.document import parse_definition
@@ -95,11 +95,11 @@ class Surroundings:
         due_ms = world.now_ms + self.plan.lengths[name]
         if status is None:
             value = Raw(msgspec.json.encode(answered(name, visit, given)))
-            sent = Sent(at_ms=due_ms, value=value)
+            sent = SignalContent(at_ms=due_ms, value=value)
         else:
             fault = {"details": fault_of("communication", status, "/do/0/inside")}
             error = NodeError(f"{name} fails as planned", "RUN_FAILED", {"error": fault})
-            sent = Sent(at_ms=due_ms, error=error)
+            sent = SignalContent(at_ms=due_ms, error=error)
         world.send_at(due_ms, signal_token(world.start[0], address, "ended", sent))
         return Awaits(name=address)
 
@@ -118,7 +118,7 @@ class Surroundings:
 
     def _publish(self, token: Token, event: dict[str, Any]) -> None:
         world = self._placed()
-        sent = Sent(at_ms=world.now_ms, value=Raw(msgspec.json.encode(event)))
+        sent = SignalContent(at_ms=world.now_ms, value=Raw(msgspec.json.encode(event)))
         for subscription in self.subscriptions:
             if subscription.event_type in ("", event["type"]):
                 world.send(signal_token(world.start[0], subscription.address, token.token_id, sent))
