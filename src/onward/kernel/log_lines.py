@@ -1,6 +1,7 @@
-"""What nodes write to the log, kept with the history of the run: how much of it, and in which form.
+"""The log lines of nodes, which are stored with the history of their run: how many, in which form.
 
-At most `MOST` lines and `ROOM` bytes of a visit are kept; a last line says how many are not.
+At most `MAX_LINES` lines and `MAX_LOG_BYTES` of a visit are stored; a last line says how many were
+dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class LogLineRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 
 class VisitLog:
-    """The lines of one visit while it goes on."""
+    """The lines of one visit while it lasts."""
 
     __slots__ = ("_dropped", "_lines", "_room")
 
@@ -38,7 +39,7 @@ class VisitLog:
         self._dropped = 0
 
     def add(self, line: LogLineRecord) -> None:
-        """Keep a line, if there is room for it."""
+        """Add a line, if there is room for it."""
         line = _short(line)
         size = len(_encode(line))
         if len(self._lines) >= MAX_LINES or size > self._room:
@@ -48,7 +49,7 @@ class VisitLog:
         self._lines.append(line)
 
     def lines(self) -> tuple[LogLineRecord, ...]:
-        """Return what is to be kept."""
+        """Return the lines to be stored."""
         if not self._dropped:
             return tuple(self._lines)
         last = self._lines[-1].at_ms if self._lines else 0
@@ -75,7 +76,7 @@ def _short(line: LogLineRecord) -> LogLineRecord:
         message = message[:MAX_LINE_CHARS] + "…"
     try:
         fields = msgspec.json.decode(_encode(line.fields))
-    except (TypeError, ValueError, RecursionError):  # whatever a node puts there
+    except (TypeError, ValueError, RecursionError):  # a node may put anything there
         fields = {name: str(value) for name, value in line.fields.items()}
     text = message.encode("utf-8", "replace").decode()
     return msgspec.structs.replace(line, message=text, fields=fields)
