@@ -30,7 +30,7 @@ def outcome(evaluate):
 
 
 def through(source, every=False, account=None):
-    """Evaluate in time slices, with every question answered by another process; also return how many."""
+    """Evaluate in time slices; also return how many questions another process answered."""
     jq, time_slice, asked = compile_jq(source), TimeSlice(), 0
     evaluate = jq.evaluate_all if every else jq.evaluate
     while True:
