@@ -15,7 +15,7 @@ from onward import __version__
 from onward.bootstrap.catalogue import builtin
 from onward.cli.commands.simulate_workers import random_workflows, tallies
 from onward.cli.main import onward as group
-from onward.kernel.messages import schemas
+from onward.kernel.messages import message_schemas
 
 from .conftest import EXAMPLES, Onward, node
 
@@ -120,7 +120,7 @@ def test_every_node_type_has_facts_for_programs(quick: Onward):
 
 
 def test_message_schemas_are_printed(quick: Onward):
-    known = msgspec.json.decode(msgspec.json.encode(schemas()))
+    known = msgspec.json.decode(msgspec.json.encode(message_schemas()))
 
     assert known == quick("messages", "schema").json
     assert known["CompletionMessage"] == quick("messages", "schema", "CompletionMessage").json

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from onward.adapters.postgres.store import open_store
 from onward.errors import StorageError
-from onward.kernel.context import Ref, stored
+from onward.kernel.context import Ref, payload_of
 from support.ledger import completion, execution, status
 
 TERMINATE = """
@@ -30,7 +30,7 @@ async def store(postgres_url):
 
 
 async def test_a_payload_is_found_by_run_and_content_however_often_it_is_put(store):
-    payload = stored(Raw(b'"' + b"\\u0000 large" * 10_000 + b'"'))
+    payload = payload_of(Raw(b'"' + b"\\u0000 large" * 10_000 + b'"'))
 
     await store.put("x1", payload)
     await store.put("x1", payload)
@@ -39,7 +39,7 @@ async def test_a_payload_is_found_by_run_and_content_however_often_it_is_put(sto
 
 
 async def test_a_payload_that_is_not_there_is_named(store):
-    payload = stored(Raw(b"1"))
+    payload = payload_of(Raw(b"1"))
     await store.put("x1", payload)
 
     with pytest.raises(StorageError, match=f"payload {payload.ref.hash} of x2 is not in"):
@@ -49,7 +49,7 @@ async def test_a_payload_that_is_not_there_is_named(store):
 
 
 async def test_payloads_are_pruned_with_their_run(store):
-    payload = stored(Raw(b"1"))
+    payload = payload_of(Raw(b"1"))
     for name in ("old", "new"):
         await store.put(name, payload)
     await store.fold([], [completion("old", ended_ms=10), completion("new", ended_ms=20)])

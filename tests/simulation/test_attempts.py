@@ -68,7 +68,7 @@ def test_keeping_a_failed_attempt_without_the_one_that_followed_is_noticed(monke
         known.clear()
         known.update(
             one.token_id
-            for one in honest(list(before.history.values()), attempts.Again(), outline)
+            for one in honest(list(before.history.values()), attempts.RetriedRun(), outline)
             if one.status == "success"
         )
 

@@ -10,7 +10,7 @@ import pytest
 
 from onward.bootstrap.catalogue import builtin
 from onward.kernel import flow
-from onward.kernel.coordination import LIFE, Coordination
+from onward.kernel.coordination import LIFE_OF_A_RUN, Coordination
 from onward.kernel.effects import Await, Deliver, Fill, Resolve, Skip, Supersede, Taken
 from onward.kernel.lineage import ROOT
 from onward.kernel.verdicts import CLOSED, DUPLICATE, Execute, Finish
@@ -108,7 +108,7 @@ class AnswersTheDead(Coordination):
     """The lost-state rule: whoever outlived the state still gets answers."""
 
     def answer(self, effect):
-        if not isinstance(effect, LIFE) and self._cells.get(ROOT, "done", "") is None:
+        if not isinstance(effect, LIFE_OF_A_RUN) and self._cells.get(ROOT, "done", "") is None:
             self._cells.put(ROOT, "born", "", 1)
         return super().answer(effect)
 
@@ -222,7 +222,7 @@ def _publish_first(graph, place, node, taken, tag, also=()):
     leaving = (*routing.ways_after(graph, node), *node.error, *also)
     yield from routing.skip(graph, place, leaving, taken)
     if not taken:
-        yield from flow.leave(graph, place, flow.leaf(node.id, node.order, place))
+        yield from flow.leave(graph, place, flow.leaf_of(node.id, node.order, place))
 
 
 def test_the_unbroken_rules_pass_the_same_seeds():

@@ -18,7 +18,7 @@ import msgspec
 
 from onward.adapters.sqlite.rows import SqliteReader
 from onward.errors import StorageError
-from onward.kernel.history import HistoryEntries, check_request, entries_of
+from onward.kernel.history import HistoryEntries, check_run_filter, entries_of
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
 from onward.kernel.records import Definition, RunRecord, VisitRecord
 from onward.ports.storage.history_store import HistoryStore, Silence
@@ -93,7 +93,7 @@ class SqliteStore:
 
     async def executions(self, *, status: str | None = None, limit: int = 100) -> list[RunRecord]:
         """Return runs, newest first."""
-        check_request(status, limit)
+        check_run_filter(status, limit)
         if status is None:
             return await self._do(lambda: _listed(self._db.execute(_NEWEST, (limit,))))
         return await self._do(lambda: _listed(self._db.execute(_NEWEST_OF_STATUS, (status, limit))))
@@ -104,7 +104,7 @@ class SqliteStore:
 
     async def quiet(self, before_ms: int, *, after: str = "", limit: int = 100) -> list[Silence]:
         """Return runs that have not ended and of which nothing was heard since a moment."""
-        check_request(None, limit)
+        check_run_filter(None, limit)
         values = (before_ms, after, limit)
         return await self._do(lambda: _silent(self._db.execute(_QUIET, values)))
 
@@ -199,7 +199,7 @@ def _begin(db: sqlite3.Connection, values: tuple[object, ...], kept: Sequence[Vi
 def _fold(db: sqlite3.Connection, entries: HistoryEntries) -> None:
     with _transaction(db):
         db.executemany(_SEE, entries.sightings)
-        db.executemany(_RECORD, map(_row, entries.node_runs))
+        db.executemany(_RECORD, map(_row, entries.visits))
         db.executemany(
             _END, [(e.status, e.ended_ms, e.completion, e.execution_id) for e in entries.endings]
         )

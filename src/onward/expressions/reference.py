@@ -18,7 +18,7 @@ Step = str | int
 
 _STRING = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
 _STEP = rf"\.[A-Za-z_][A-Za-z0-9_]*|\[-?[0-9]{{1,15}}\]|\[{_STRING}\]"
-PATTERN = re.compile(rf"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<steps>(?:{_STEP})*)")
+REFERENCE_PATTERN = re.compile(rf"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<steps>(?:{_STEP})*)")
 _FIRST = rf"\.[A-Za-z_][A-Za-z0-9_]*|\.\[(?:-?[0-9]{{1,15}}|{_STRING})\]"
 _PATH = re.compile(rf"\.|(?:{_FIRST})(?:{_STEP})*")
 _STEPS = re.compile(_STEP)

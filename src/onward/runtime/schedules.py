@@ -22,7 +22,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from onward.errors import InputError
-from onward.kernel.cron import complaint, walk, written_out
+from onward.kernel.cron import cron_times, describe_cron_problem, expand_cron
 from onward.kernel.timestamps import EPOCH
 from onward.ports.storage.triggers import After, Cron, Interval, Schedule, Settings
 
@@ -99,7 +99,7 @@ def check_schedule(schedule: Schedule, now_ms: int) -> None:
     if not isinstance(schedule, Cron):
         return
     zone_of(schedule.time_zone)
-    wrong = complaint(schedule.expression)
+    wrong = describe_cron_problem(schedule.expression)
     if wrong:
         raise InputError(wrong)
     if first_after(schedule, now_ms, now_ms) is None:
@@ -121,7 +121,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def _names_its_times(expression: str) -> bool:
-    minute, hour = written_out(expression).split()[:2]
+    minute, hour = expand_cron(expression).split()[:2]
     return not minute.startswith("*") and not hour.startswith("*")
 
 
@@ -155,7 +155,7 @@ def _cron(schedule: Cron, after_ms: int) -> Iterator[int]:
 
 
 def _walls(expression: str, begin: datetime) -> Iterator[datetime]:
-    times = walk(expression, begin)
+    times = cron_times(expression, begin)
     while True:
         try:
             yield next(times)

@@ -13,17 +13,16 @@ from asyncpg import Record
 from asyncpg.pool import PoolConnectionProxy
 
 from onward.adapters.postgres.rows import columns
-from onward.kernel.history import HistoryEntries
+from onward.kernel.history import HistoryEntries, is_passing
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
+from onward.kernel.records import VisitKey
 from onward.kernel.run_events import (
     RunEvent,
     StoredEvent,
-    VisitKey,
-    drafts_of,
+    events_of_batch,
     is_counted,
-    is_passing,
-    numbered,
-    started,
+    number_events,
+    started_event,
     visit_of,
 )
 
@@ -73,7 +72,7 @@ async def append_batch(
     ended_now: set[str],
 ) -> None:
     """Append what a fold adds to the logs of its runs."""
-    recorded = {VisitKey(run.execution_id, run.token_id, run.node_id) for run in entries.node_runs}
+    recorded = {visit.key for visit in entries.visits}
     asked = {
         visit_of(status) for status in statuses if is_passing(status) and not is_counted(status)
     } - recorded
@@ -81,7 +80,7 @@ async def append_batch(
     if asked:
         stale |= {VisitKey(*row) for row in await db.fetch(_STALE, *columns(asked))}
     await append(
-        db, drafts_of(statuses, completions, fresh=fresh, stale=stale, ended_now=ended_now)
+        db, events_of_batch(statuses, completions, fresh=fresh, stale=stale, ended_now=ended_now)
     )
 
 
@@ -93,7 +92,7 @@ async def append(db: _Connection, events: Mapping[str, Sequence[RunEvent]]) -> N
     stored = await _begun(db, list(told))
     rows = await db.fetch(_NUMBERS, *columns((run, len(some)) for run, some in told.items()))
     for run, last in rows:
-        stored += numbered(run, told[run], last - len(told[run]))
+        stored += number_events(run, told[run], last - len(told[run]))
     await _insert(db, stored)
     await notify(db, told)
 
@@ -114,7 +113,7 @@ async def _insert(db: _Connection, stored: Sequence[StoredEvent]) -> None:
 
 async def _begun(db: _Connection, runs: list[str]) -> list[StoredEvent]:
     rows = await db.fetch(_BEGIN, runs)
-    return [one for run, at_ms in rows for one in numbered(run, [started(at_ms)], 0)]
+    return [one for run, at_ms in rows for one in number_events(run, [started_event(at_ms)], 0)]
 
 
 async def notify(db: _Connection, runs: Mapping[str, object] | Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from onward.adapters.postgres import event_log, statements
 from onward.adapters.postgres.connection import PostgresConnections
 from onward.kernel.messages import CompletionMessage, encode_message
 from onward.kernel.records import Definition
-from onward.kernel.run_events import ended
+from onward.kernel.run_events import ended_event
 from onward.ports.storage.start_rules import (
     AGAIN_MS,
     Ahead,
@@ -155,7 +155,7 @@ class PostgresStartRules(PostgresConnections):
             body = encode_message(completion)
             if await db.fetchval(_END, execution_id, now_ms, body) is None:
                 return False
-            await event_log.append(db, {execution_id: [ended(completion)]})
+            await event_log.append(db, {execution_id: [ended_event(completion)]})
         return True
 
     async def ahead(self, execution_id: str) -> Ahead | None:

@@ -28,10 +28,10 @@ from onward.adapters.postgres.rows import (
 )
 from onward.errors import StorageError
 from onward.kernel.context import Payload, Ref
-from onward.kernel.history import check_request, entries_of
+from onward.kernel.history import check_run_filter, entries_of
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
-from onward.kernel.records import Definition, RunRecord, VisitRecord
-from onward.kernel.run_events import RunEvent, VisitKey
+from onward.kernel.records import Definition, RunRecord, VisitKey, VisitRecord
+from onward.kernel.run_events import RunEvent
 from onward.ports.storage.history_store import HistoryStore, Silence
 from onward.ports.storage.payloads import Payloads
 
@@ -94,12 +94,12 @@ class PostgresStore(PostgresConnections):
             await db.execute(statements.SEE, *columns(entries.sightings))
             fresh: set[VisitKey] = set()
             ended_now: set[str] = set()
-            if entries.node_runs:
-                rows = [row_of_visit(run) for run in entries.node_runs]
+            if entries.visits:
+                rows = [row_of_visit(run) for run in entries.visits]
                 fresh = {
                     VisitKey(*row) for row in await db.fetch(statements.RECORD, *columns(rows))
                 }
-                await _keep_lines(db, entries.node_runs, fresh)
+                await _keep_lines(db, entries.visits, fresh)
             if entries.endings:
                 ends = [
                     (e.execution_id, e.status, e.ended_ms, e.completion) for e in entries.endings
@@ -121,7 +121,7 @@ class PostgresStore(PostgresConnections):
 
     async def executions(self, *, status: str | None = None, limit: int = 100) -> list[RunRecord]:
         """Return runs, newest first."""
-        check_request(status, limit)
+        check_run_filter(status, limit)
         async with self.connection() as db:
             if status is None:
                 rows = await db.fetch(statements.NEWEST, limit)
@@ -137,7 +137,7 @@ class PostgresStore(PostgresConnections):
 
     async def quiet(self, before_ms: int, *, after: str = "", limit: int = 100) -> list[Silence]:
         """Return runs that have not ended and of which nothing was heard since a moment."""
-        check_request(None, limit)
+        check_run_filter(None, limit)
         async with self.connection() as db:
             rows = await db.fetch(statements.QUIET, before_ms, after, limit)
         return [read_silence(row) for row in rows]
@@ -196,11 +196,7 @@ async def _keep_lines(
     db: PooledConnection, runs: Sequence[VisitRecord], fresh: set[VisitKey]
 ) -> None:
     """Keep what the nodes of new visits wrote to the log."""
-    kept = [
-        row_of_lines(run)
-        for run in runs
-        if run.log and VisitKey(run.execution_id, run.token_id, run.node_id) in fresh
-    ]
+    kept = [row_of_lines(run) for run in runs if run.log and run.key in fresh]
     if kept:
         await db.execute(statements.KEEP_LINES, *columns(kept))
 

@@ -30,7 +30,6 @@ from onward.kernel.effects import (
     DiscardMerge,
     DiscardSplit,
     ExpireMerge,
-    Filed,
     Fill,
     Forget,
     Late,
@@ -46,6 +45,7 @@ from onward.kernel.effects import (
     Scatter,
     Skip,
     Slot,
+    SlotFilled,
     Stands,
     Supersede,
     Superseded,
@@ -173,7 +173,7 @@ class RedisCoordinator:
         names += [keys.groups, *keys.closure(ask.lineage)]
         return bool(await self._caller.call("scatter", names, arguments))
 
-    async def _leave(self, keys: Keys, ask: Leave) -> Open | Closed | Aborted | Filed:
+    async def _leave(self, keys: Keys, ask: Leave) -> Open | Closed | Aborted | SlotFilled:
         left, *_ = keys.of(ask.scope, "left")
         names = [keys.done, *keys.of(ask.scope, "closed", "left", "fate", "live"), keys.groups]
         arguments: list[Any] = [ask.by, ask.unit or "", ask.value, ask.scope]
@@ -189,7 +189,7 @@ class RedisCoordinator:
             case [b"aborted", error]:
                 return Aborted(error)
             case [b"filed"]:
-                return Filed()
+                return SlotFilled()
             case _:
                 return Open()
 

@@ -13,7 +13,7 @@ import msgspec
 
 from onward.adapters.sqlite.history import SqliteHistory
 from onward.errors import MessageError
-from onward.kernel.coordination import UNIT_SEPARATOR, Head
+from onward.kernel.coordination import UNIT_SEPARATOR, BarrierHead
 from onward.kernel.flow import read_origin
 from onward.kernel.messages import Token, decode_token, read_token
 from onward.ports.cluster.inspection import (
@@ -79,7 +79,7 @@ def _tokens(rows: list[tuple[bytes]]) -> Iterator[Token]:
 
 
 def _barrier(split: str, kinds: _Group) -> Barrier:
-    head = Head(*kinds["head"][""])
+    head = BarrierHead(*kinds["head"][""])
     return Barrier(
         split=split,
         origin=read_origin(kinds["origin"][""]),

@@ -10,7 +10,7 @@ import msgspec
 from onward.adapters.sqlite.connection import SqliteConnection, transaction
 from onward.kernel.messages import CompletionMessage, encode_message
 from onward.kernel.records import Definition
-from onward.kernel.run_events import ended, numbered, started
+from onward.kernel.run_events import ended_event, number_events, started_event
 from onward.ports.storage.start_rules import (
     AGAIN_MS,
     Ahead,
@@ -145,7 +145,7 @@ class SqliteStartRules:
     async def drop(self, completion: CompletionMessage, now_ms: int) -> bool:
         """End a parked run."""
         run = completion.execution_id
-        log = numbered(run, [started(now_ms), ended(completion)], 0)
+        log = number_events(run, [started_event(now_ms), ended_event(completion)], 0)
 
         def work(db: sqlite3.Connection) -> bool:
             with transaction(db):

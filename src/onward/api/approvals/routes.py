@@ -27,7 +27,7 @@ from onward.api.views import Place
 from onward.errors import MessageError, NotThereError, OnwardError, StateConflictError
 from onward.kernel.json import decode
 from onward.kernel.records import RunRecord
-from onward.kernel.signal_waits import APPROVAL, read_address
+from onward.kernel.signal_waits import APPROVAL_PREFIX, read_address
 from onward.kernel.timestamps import to_iso
 from onward.ports.storage.run_queries import VisitQuery
 from onward.runtime.backend import Backend
@@ -167,7 +167,7 @@ class _Desk:
                 return awaited
             break
         else:
-            node = name.removeprefix(APPROVAL)
+            node = name.removeprefix(APPROVAL_PREFIX)
             if await self._ahead(invitation, node, key):
                 return Awaited(kind="approval", name=node, key=key, people=(invitation.person,))
         raise StateConflictError(

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from onward.api.http.problems import RequestRefusedError
 from onward.api.views import Place
 from onward.errors import MessageError
-from onward.kernel.json import MAX_DEPTH, decode, too_deep
+from onward.kernel.json import MAX_DEPTH, decode, is_too_deep
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         """Return the body's value."""
         body = await self.body()
-        if too_deep(body):
+        if is_too_deep(body):
             raise _malformed(f"it is nested deeper than {MAX_DEPTH} levels")
         try:
             return decode(body)

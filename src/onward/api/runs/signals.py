@@ -25,7 +25,7 @@ from onward.api.runs.views import (
 from onward.api.views import Page
 from onward.errors import CredentialError, NotThereError
 from onward.kernel.ids import derive
-from onward.kernel.signal_waits import Sent, address_of, read_address
+from onward.kernel.signal_waits import SignalContent, address_of, read_address
 from onward.kernel.timestamps import LATEST_MS, from_iso, to_iso
 from onward.ports.storage.signals import ChildLink, StoredSignal
 from onward.runtime.backend import Backend
@@ -40,7 +40,7 @@ CARRIED = 64 * 1024
 Sign = Callable[[Purpose, str, str], str]
 """Makes a link for a purpose, an address and a person."""
 
-_sent = msgspec.json.Decoder(Sent)
+_sent = msgspec.json.Decoder(SignalContent)
 
 
 def signal_routes(backend: Backend) -> APIRouter:

@@ -23,9 +23,9 @@ def messages() -> None:
 def schema(name: str | None) -> int:
     """Print the JSON Schema of message NAME, or of all messages in one object by name."""
     from onward.cli.output.run_result import print_pretty
-    from onward.kernel.messages import schemas
+    from onward.kernel.messages import message_schemas
 
-    known = schemas()
+    known = message_schemas()
     if name is not None and name not in known:
         raise click.UsageError(f"there is no message {name!r}: known are {', '.join(known)}")
     print_pretty(known if name is None else known[name])

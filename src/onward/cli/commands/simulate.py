@@ -75,13 +75,13 @@ def _work(file: Path | None, language: str | None, whole: str | None) -> Work:
     from onward.cli.input.documents import open_source
     from onward.cli.input.run_input import read_run_input
     from onward.errors import InputError
-    from onward.simulation.own_workflow import obstacle
+    from onward.simulation.own_workflow import find_obstacle
 
     if file is not None:
         if language is not None:
             raise click.UsageError("--language is for random workflows: FILE says its own")
         program = open_source(file).program
-        why = obstacle(program)
+        why = find_obstacle(program)
         if why:
             raise InputError(f"{file}: it cannot be rehearsed: {why}")
         return own_workflow(program.document.source, read_run_input(whole, ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from onward.kernel.effects import Judgement
-from onward.kernel.flow import Edge, Position, error_value, halt
+from onward.kernel.flow import Edge, Position, error_value_of, halt
 from onward.kernel.messages import Ending
 from onward.kernel.outcome import NodeError
 from onward.languages.graph.compiled_node import CompiledNode
@@ -18,7 +18,7 @@ def recover(
     graph: Graph, place: Position, node: CompiledNode, error: NodeError, also: tuple[Edge, ...] = ()
 ) -> Judgement[None]:
     """Follow the node's error policy. The error is in the context of the next nodes."""
-    place = yield from with_output(place, node.id, error_value(error))
+    place = yield from with_output(place, node.id, error_value_of(error))
     match node.policy.type:
         case "halt":
             yield from halt(graph.hooks, place, node.id, error, ending_of(error))

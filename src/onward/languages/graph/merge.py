@@ -19,7 +19,7 @@ from onward.kernel.effects import (
     SetTimer,
     ask,
 )
-from onward.kernel.flow import Position, leave, place_of
+from onward.kernel.flow import Position, leave, position_of
 from onward.kernel.ids import derive
 from onward.kernel.messages import Token
 from onward.kernel.outcome import NodeError
@@ -87,7 +87,7 @@ def _wait(place: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
 def expire(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     """Fail a merge whose deadline has passed; its context unites the branches that arrived."""
     node = graph.wiring.nodes[token.current_node]
-    place = place_of(token, now_ms)
+    place = position_of(token, now_ms)
     opened = yield from ask(
         ExpireMerge(scope=place.scope, node=node.id, by=token.token_id, expected=node.into)
     )

@@ -16,8 +16,8 @@ from onward.kernel.ids import derive
 from onward.kernel.json import encode
 from onward.kernel.lineage import describe
 from onward.kernel.messages import Token
-from onward.kernel.program import LinkAsked
-from onward.kernel.signal_waits import APPROVAL, address_of
+from onward.kernel.program import LinkRequest
+from onward.kernel.signal_waits import APPROVAL_PREFIX, address_of
 from onward.languages.graph.model import LinkDocument, NodeDocument
 from onward.languages.graph.structure import Structure
 
@@ -89,7 +89,7 @@ def requested_links(
     texts: Mapping[str, Any],
     placed: Mapping[str, str],
     token: Token,
-) -> tuple[LinkAsked, ...]:
+) -> tuple[LinkRequest, ...]:
     """Return the links of a visit with their texts evaluated."""
     return tuple(
         _requested_link(link, texts[link.name], placed[link.name], token) for link in links
@@ -98,18 +98,18 @@ def requested_links(
 
 def _requested_link(
     link: CompiledLink, texts: Mapping[str, Any], mark: str, token: Token
-) -> LinkAsked:
+) -> LinkRequest:
     if link.approval is not None:
         item = describe(token.lineage_stack[: link.depth])
-        return LinkAsked(
+        return LinkRequest(
             mark=mark,
             purpose="approval",
-            address=address_of(f"{APPROVAL}{link.approval}", item),
+            address=address_of(f"{APPROVAL_PREFIX}{link.approval}", item),
             person=_text(link, texts, "approver"),
             lasts_ms=link.lasts_ms,
         )
     key = _text(link, texts, "key") if "key" in texts else describe(token.lineage_stack)
-    return LinkAsked(
+    return LinkRequest(
         mark=mark,
         purpose="callback",
         address=address_of(_text(link, texts, "signal"), key),

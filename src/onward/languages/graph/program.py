@@ -31,7 +31,7 @@ from onward.kernel.effects import (
     WriteLog,
     ask,
 )
-from onward.kernel.flow import Edge, Position, leave, place_of
+from onward.kernel.flow import Edge, Position, leave, position_of
 from onward.kernel.ids import derive, fingerprint
 from onward.kernel.json import encode
 from onward.kernel.messages import Token
@@ -152,7 +152,7 @@ class GraphProgram:
     ) -> Judgement[None]:
         """Yield everything that follows from `outcome`, in the order to do it."""
         node = self.wiring.nodes[token.current_node]
-        place = place_of(token, now_ms)
+        place = position_of(token, now_ms)
         match outcome:
             case Succeeded(output):
                 yield from self._succeed(place, node, outcome, encode(output), node.success, "ok")
@@ -338,7 +338,7 @@ class GraphProgram:
 
     def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
         """Yield again what followed when this token closed the scope at `depth`."""
-        yield from flow.finish(self, place_of(token, now_ms), depth)
+        yield from flow.finish(self, position_of(token, now_ms), depth)
 
     # -- what only a graph can say about its splits --------------------------------------------
 
@@ -350,14 +350,14 @@ class GraphProgram:
         """Return the slot value of a failed item."""
         return split.item_error(self._graph, origin, error)
 
-    def filled(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_fill(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows from one more filled slot."""
-        yield from split.filled(self._graph, origin, slot, place)
+        yield from split.after_fill(self._graph, origin, slot, place)
 
-    def joined(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+    def after_join(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
         """Yield what follows a barrier with every slot filled."""
-        yield from split.joined(self._graph, origin, values, place)
+        yield from split.after_join(self._graph, origin, values, place)
 
-    def overspent(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_overspend(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield what follows a barrier whose failure budget is spent."""
-        yield from split.overspent(self._graph, origin, slot, place)
+        yield from split.after_overspend(self._graph, origin, slot, place)

@@ -21,7 +21,7 @@ from onward.kernel.effects import (
     TryOpen,
     ask,
 )
-from onward.kernel.flow import Edge, Hooks, Position, children, flat, leaf, leave
+from onward.kernel.flow import Edge, Hooks, Position, children_of, flatten, leaf_of, leave
 from onward.kernel.ids import derive
 from onward.kernel.json import NULL, join_array
 from onward.languages.graph.compiled_graph import CompiledGraph
@@ -56,7 +56,7 @@ def take_edges(
     yield from skip(graph, place, (*edges_after(graph, node), *node.error, *also), taken)
     yield from publish(place, taken, tag)
     if not taken:
-        yield from leave(graph.hooks, place, leaf(node.id, node.order, place))
+        yield from leave(graph.hooks, place, leaf_of(node.id, node.order, place))
 
 
 def edges_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
@@ -70,7 +70,7 @@ def publish(place: Position, ways: tuple[Edge, ...], tag: str) -> Judgement[None
     if payload is not None:
         yield StorePayload(payload)
         place = msgspec.structs.replace(place, context=context)
-    for child in children(place, ways, tag):
+    for child in children_of(place, ways, tag):
         yield Publish(child)
 
 
@@ -159,7 +159,7 @@ def unite_contexts(contexts: list[Context]) -> Judgement[Context]:
     if len({context.base for context in contexts if context.base}) > 1:
         opened = []
         for context in contexts:
-            opened.append((yield from flat(context)))
+            opened.append((yield from flatten(context)))
         contexts = opened
     whole = Context()
     for context in contexts:

@@ -13,7 +13,13 @@ from onward.kernel.flow import Position
 from onward.kernel.lineage import describe
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Awaits, Failed, NodeError, Outcome, Routed, Succeeded
-from onward.kernel.signal_waits import APPROVAL, WaitResult, address_of, answer, suspend
+from onward.kernel.signal_waits import (
+    APPROVAL_PREFIX,
+    WaitResult,
+    address_of,
+    suspend,
+    wait_result_of,
+)
 from onward.kernel.timestamps import LATEST_MS, to_iso
 from onward.languages.graph.compiled_node import CompiledNode
 from onward.languages.graph.control_nodes import ApprovalNode, WaitForSignalNode
@@ -40,7 +46,7 @@ def _wait_for_approval(node: ApprovalNode, token: Token) -> Awaits:
 
 def _next_decision(memo: dict[str, Any], token: Token) -> Awaits:
     return Awaits(
-        name=f"{APPROVAL}{token.current_node}",
+        name=f"{APPROVAL_PREFIX}{token.current_node}",
         key=describe(token.lineage_stack),
         until_ms=memo["until_ms"],
         memo=memo,
@@ -83,7 +89,7 @@ def wake(node: CompiledNode, token: Token) -> Judgement[tuple[Token, Outcome] | 
 
     None when the wait was over already.
     """
-    found = yield from answer(token)
+    found = yield from wait_result_of(token)
     if found is None:
         return None
     context = dict(token.accumulated_context)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from onward.kernel.context import Context, stored
+from onward.kernel.context import Context, payload_of
 from onward.kernel.effects import (
     CancelTimer,
     DiscardSplit,
@@ -25,7 +25,15 @@ from onward.kernel.effects import (
     StorePayload,
     ask,
 )
-from onward.kernel.flow import Edge, Position, children, leaf, leave, read_origin, split_place
+from onward.kernel.flow import (
+    Edge,
+    Position,
+    children_of,
+    leaf_of,
+    leave,
+    read_origin,
+    split_position,
+)
 from onward.kernel.ids import derive
 from onward.kernel.json import NULL, encode, join_array
 from onward.kernel.messages import Progress, Token, item_frame
@@ -83,7 +91,7 @@ def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement
         yield StorePayload(payload)
     items_ref = None
     if len(raw) > min(page, first):
-        array = stored(join_array([bytes(item) for item in raw]))
+        array = payload_of(join_array([bytes(item) for item in raw]))
         yield StorePayload(array)
         items_ref = array.ref
     return msgspec.structs.replace(
@@ -158,11 +166,11 @@ def _send(
         inside = Position(
             origin, unit, place.by, (*origin.lineage_stack, frame), context, place.now_ms
         )
-        for child in children(inside, node.success, "item"):
+        for child in children_of(inside, node.success, "item"):
             yield Publish(child)
 
 
-def filled(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+def after_fill(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
     """Report the progress of the aggregators after one more slot, and send what it released.
 
     Large splits report every hundredth: one report for each item would be as many as their items.
@@ -180,7 +188,9 @@ def filled(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgemen
     yield from _send_stored(graph, origin, place, slot.start, slot.count, slot.total)
 
 
-def joined(graph: Graph, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+def after_join(
+    graph: Graph, origin: Token, values: list[bytes], place: Position
+) -> Judgement[None]:
     """Continue after the aggregators: every slot is filled."""
     node = graph.wiring.nodes[origin.current_node]
     yield from _cancel_timers(graph, origin)
@@ -213,7 +223,7 @@ def _after(
     yield from publish(place, taken, "joined")
     if not taken:
         last = graph.wiring.nodes[names[-1]] if names else split
-        yield from leave(graph.hooks, place, leaf(last.id, last.order, place))
+        yield from leave(graph.hooks, place, leaf_of(last.id, last.order, place))
 
 
 def _lists(names: tuple[str, ...], values: list[bytes]) -> list[Raw]:
@@ -252,7 +262,7 @@ def item_error(graph: Graph, split: str, error: bytes) -> bytes:
     return msgspec.json.encode({name: Raw(value) for name in names})
 
 
-def overspent(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+def after_overspend(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
     """Fail a split with more failed items than it tolerates."""
     node = graph.wiring.nodes[origin.current_node]
     error = NodeError(
@@ -276,7 +286,7 @@ def expire(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     if data is None:
         return
     origin = read_origin(data)
-    place = split_place(origin, token.token_id, now_ms)
+    place = split_position(origin, token.token_id, now_ms)
     node = graph.wiring.nodes[token.current_node]
     split = graph.wiring.nodes[origin.current_node]
     error = NodeError(

@@ -19,7 +19,7 @@ from onward.kernel.outcome import (
     Succeeded,
     Suspended,
 )
-from onward.kernel.program import Activity, LinkAsked
+from onward.kernel.program import Activity, LinkRequest
 from onward.kernel.timestamps import LATEST_MS, from_iso, to_iso
 from onward.languages.graph import node_links, signal_waits
 from onward.languages.graph.compiled_node import CompiledNode
@@ -107,7 +107,7 @@ class NodeExpressions:
             self._view.get("input"), self.variables, now_ms=self._token.sent_at
         )
 
-    def links(self) -> tuple[LinkAsked, ...]:
+    def links(self) -> tuple[LinkRequest, ...]:
         """Return the links that the parameters have marks for; raises for a forged mark."""
         if not self._node.links:
             return ()

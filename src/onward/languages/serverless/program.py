@@ -16,7 +16,7 @@ from msgspec import Raw
 from onward.kernel import flow
 from onward.kernel.context import Context, Payload
 from onward.kernel.effects import Judgement, Publish, Report, SetTimer, Slot, StorePayload
-from onward.kernel.flow import Position, place_of
+from onward.kernel.flow import Position, position_of
 from onward.kernel.ids import derive, fingerprint
 from onward.kernel.json import decode, encode
 from onward.kernel.lru import Lru
@@ -173,7 +173,7 @@ class ServerlessProgram:
         if stopped is None:
             store, _ = yield from branches.load_state(token)
             stopped = self._walk(token, store.view)
-        place = place_of(token, now_ms)
+        place = position_of(token, now_ms)
         stop = stopped.stop
         if stop is None:
             yield from branches.escape(place, stopped.walk.state)
@@ -314,7 +314,7 @@ class ServerlessProgram:
                 if payload is not None:
                     yield StorePayload(payload)
         place = msgspec.structs.replace(place, context=context)
-        yield from flow.leave(self, place, flow.leaf(OUTPUT, 0, place))
+        yield from flow.leave(self, place, flow.leaf_of(OUTPUT, 0, place))
 
     def _halt(self, place: Position, fault: Fault, exported: Any) -> Judgement[None]:
         """End the run with an error; its context is stored, its inner state is dropped."""
@@ -337,11 +337,11 @@ class ServerlessProgram:
             yield from branches.expire(token, now_ms)
             return
         fault = timeout_fault("/", token.span[0])
-        yield from flow.halt(self, place_of(token, now_ms), "", to_error(fault), "failed")
+        yield from flow.halt(self, position_of(token, now_ms), "", to_error(fault), "failed")
 
     def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
         """Yield again what followed when this token closed the scope at `depth`."""
-        yield from flow.finish(self, place_of(token, now_ms), depth)
+        yield from flow.finish(self, position_of(token, now_ms), depth)
 
     # -- what only this language can say about its scopes --------------------------------------
 
@@ -353,14 +353,14 @@ class ServerlessProgram:
         """Return the value of a scope that was aborted, which only a foreign message can do."""
         return error
 
-    def filled(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_fill(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield nothing: what follows a scope reports that it is complete."""
         yield from ()
 
-    def joined(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+    def after_join(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
         """Yield what follows a scope whose paths are all complete."""
         yield from branches.join(origin, values, place)
 
-    def overspent(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_overspend(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
         """Yield nothing: scopes have no budget of failures."""
         yield from ()

@@ -16,9 +16,9 @@ import msgspec
 
 from onward.errors import InputError, MessageError
 from onward.kernel.effects import Close, Forget
-from onward.kernel.envelope import names_in
+from onward.kernel.envelope import run_names_of
 from onward.kernel.ids import fingerprint
-from onward.kernel.json import decode, too_deep
+from onward.kernel.json import decode, is_too_deep
 from onward.kernel.messages import (
     CompletionMessage,
     Token,
@@ -117,7 +117,7 @@ def _told_by(token: Token) -> _Run:
 
 def _named_in(body: bytes) -> _Run | None:
     """Return the run that something unreadable names; None when no run can have that name."""
-    workflow_id, execution_id, generation = names_in(body)
+    workflow_id, execution_id, generation = run_names_of(body)
     try:
         check_identifier("execution_id", execution_id)
     except MessageError:
@@ -231,7 +231,7 @@ class QuarantineReview:
 
 def said(body: bytes) -> dict[str, Any]:
     """Return what a message says: as JSON, or in base64 when it is none that could be told."""
-    if too_deep(body):
+    if is_too_deep(body):
         return in_base64(body)
     try:
         return {"message": decode(body)}
@@ -274,7 +274,7 @@ def _about(body: bytes) -> tuple[str, str]:
     try:
         token = decode_token(body)
     except MessageError:
-        return names_in(body).execution_id, ""
+        return run_names_of(body).execution_id, ""
     return token.execution_id, token.current_node
 
 

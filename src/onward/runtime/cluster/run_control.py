@@ -11,7 +11,7 @@ import asyncio
 from onward.kernel.effects import Begin, Close, Forget, Pause
 from onward.kernel.messages import CompletionMessage, encode_message, state_id_of
 from onward.kernel.records import RunRecord, VisitRecord
-from onward.kernel.run_events import turned
+from onward.kernel.run_events import pause_event
 from onward.ports.clock import Clock
 from onward.ports.cluster.bus import Bus
 from onward.ports.cluster.coordinator import Coordinator
@@ -112,7 +112,7 @@ class ClusterRunControl:
         return True
 
     async def _tell(self, run: RunRecord, *, paused: bool) -> None:
-        await self._events.tell(run.execution_id, turned(self._clock.now_ms(), paused=paused))
+        await self._events.tell(run.execution_id, pause_event(self._clock.now_ms(), paused=paused))
 
     async def adjust(self, run: RunRecord, change: SplitChange) -> int:
         """Change the runs of a split that still wait for items, and say how many there are."""

@@ -19,7 +19,7 @@ from onward.kernel.ids import derive
 from onward.kernel.messages import CompletionMessage, Token, decode_completion
 from onward.kernel.outcome import NodeError
 from onward.kernel.records import Definition, RunRecord
-from onward.kernel.signal_waits import Sent, carried
+from onward.kernel.signal_waits import SignalContent, content_of
 from onward.ports.nodes.outside import OutsideError
 from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.signals import ChildLink, ChildLinks
@@ -206,10 +206,12 @@ class ChildRuns:
         payloads = [] if payload is None else [payload]
         await self._signaller.tell(parent, address(link.child_id), "end", sent, payloads)
 
-    async def _news(self, message: CompletionMessage, at_ms: int) -> tuple[Sent, Payload | None]:
+    async def _news(
+        self, message: CompletionMessage, at_ms: int
+    ) -> tuple[SignalContent, Payload | None]:
         if message.status != "completed":
-            return Sent(at_ms=at_ms, error=_error(message)), None
-        return carried(await self._output(message), at_ms)
+            return SignalContent(at_ms=at_ms, error=_error(message)), None
+        return content_of(await self._output(message), at_ms)
 
     async def _output(self, message: CompletionMessage) -> Raw:
         """Return what a run came to: the output of the node it ended at, or of each of them."""

@@ -14,13 +14,13 @@ from onward.kernel.json import encode
 from onward.kernel.messages import Token
 from onward.kernel.program import Program
 from onward.kernel.records import Definition, RunRecord
-from onward.kernel.signal_waits import Sent, carried, signal_token
+from onward.kernel.signal_waits import SignalContent, content_of, signal_token
 from onward.ports.clock import Clock
 from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.signals import SignalLog, StoredSignal
 
 PAGE = 500
-_sent = msgspec.json.Decoder(Sent)
+_sent = msgspec.json.Decoder(SignalContent)
 
 
 class SignalTarget(Protocol):
@@ -54,7 +54,7 @@ class SignalSender:
         ConflictError: the run has ended.
         """
         now_ms = self._at.clock.now_ms()
-        sent, payload = carried(encode(value), now_ms)
+        sent, payload = content_of(encode(value), now_ms)
         kept = StoredSignal(
             execution_id=run.execution_id,
             address=address,
@@ -83,7 +83,7 @@ class SignalSender:
         run: RunRecord,
         address: str,
         signal_id: str,
-        sent: Sent,
+        sent: SignalContent,
         payloads: Sequence[Payload] = (),
     ) -> bool:
         """Send a signal that need not be noted; False when the run is known to have ended."""
@@ -120,7 +120,9 @@ async def all_signals(log: SignalLog, execution_id: str) -> list[StoredSignal]:
     return found
 
 
-def _addressed(program: Program, run: RunRecord, address: str, signal_id: str, sent: Sent) -> Token:
+def _addressed(
+    program: Program, run: RunRecord, address: str, signal_id: str, sent: SignalContent
+) -> Token:
     tokens, _ = program.start(run.execution_id, Raw(b"null"), now_ms=run.started_ms)
     token = signal_token(tokens[0], address, signal_id, sent)
     return msgspec.structs.replace(token, generation=run.generation)

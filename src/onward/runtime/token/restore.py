@@ -12,7 +12,7 @@ from onward.kernel.messages import Token
 from onward.kernel.outcome import Awaits, Failed, NodeError, Outcome, Succeeded, Suspended
 from onward.kernel.program import Program
 from onward.kernel.records import VisitRecord
-from onward.kernel.signal_waits import woken_id
+from onward.kernel.signal_waits import wake_token_id
 
 _errors = msgspec.json.Decoder(NodeError)
 
@@ -34,7 +34,7 @@ def restorations(
         there = msgspec.structs.replace(start, current_node=run.node_id, signal="")
         if not program.has_node(there) or not program.runs_activity(there):
             continue
-        if run.status == "waiting" and woken_id(run.token_id) in ended:
+        if run.status == "waiting" and wake_token_id(run.token_id) in ended:
             yield _restore(run, Awaits(name="again", until_ms=run.at_ms))
         outcome = _outcome(run, output)
         if outcome is not None:

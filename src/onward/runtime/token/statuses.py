@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from onward.kernel.context import INLINE_LIMIT, Ref, stored
+from onward.kernel.context import INLINE_LIMIT, Ref, payload_of
 from onward.kernel.effects import Report
 from onward.kernel.lineage import describe
 from onward.kernel.log_lines import LogLineRecord
@@ -103,7 +103,7 @@ def _carried(output: Raw | None) -> tuple[Raw | None, Ref | None]:
     """A large output is in the payload store already, under its content: say only where."""
     if output is None or len(output) <= INLINE_LIMIT:
         return output, None
-    return None, stored(output).ref
+    return None, payload_of(output).ref
 
 
 def text_of(message: object) -> str:

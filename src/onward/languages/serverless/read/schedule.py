@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from onward.kernel.cron import complaint
+from onward.kernel.cron import describe_cron_problem
 from onward.languages.document.fields import Fields
 from onward.languages.document.problems import Findings, join, kind_of
 from onward.languages.serverless.durations import duration_ms
@@ -68,7 +68,7 @@ def _cron(value: Any, at: str, reader: DocumentReader) -> Cron:
         message = f"a cron expression is text, not {kind_of(value)}"
         reader.error("BAD_FIELD", message, at, hint)
         value = "@daily"
-    wrong = complaint(value)
+    wrong = describe_cron_problem(value)
     if wrong:
         message, _, hint = wrong.partition(": ")
         reader.error("BAD_FIELD", message, at, hint)

@@ -28,7 +28,7 @@ from onward.kernel.effects import (
     StorePayload,
     ask,
 )
-from onward.kernel.flow import Edge, Position, children, read_origin, split_place
+from onward.kernel.flow import Edge, Position, children_of, read_origin, split_position
 from onward.kernel.ids import derive
 from onward.kernel.json import decode
 from onward.kernel.messages import Token, item_frame
@@ -164,7 +164,7 @@ def escape(place: Position, leaving: WalkState) -> Judgement[None]:
     if leaving.action.kind == "end" or state.action.kind != "complete":
         state.context = leaving.context
     state.action = leaving.action
-    outside = split_place(origin, place.by, place.now_ms)
+    outside = split_position(origin, place.by, place.now_ms)
     yield CancelTimer(_timer_id(frame.split_token))
     yield from publish_next(store, state, outside, origin.current_node, "escaped")
     yield from ask(DiscardSplit(split=frame.split_token))
@@ -179,7 +179,7 @@ def expire(token: Token, now_ms: int) -> Judgement[None]:
     origin = read_origin(data)
     store, state = yield from load_state(origin)
     state.action = Action("raise", timeout_fault(token.current_node, token.span[0]).value())
-    outside = split_place(origin, token.token_id, now_ms)
+    outside = split_position(origin, token.token_id, now_ms)
     yield from publish_next(store, state, outside, origin.current_node, "overdue")
     yield from ask(DiscardSplit(split=split))
 
@@ -222,7 +222,7 @@ def publish_next(
 
 def child_token(place: Position, at: str, tag: str) -> Token:
     """Return the token that continues from `place` at the task `at`."""
-    (token,) = children(place, [Edge(at, place.token.current_node, at)], tag)
+    (token,) = children_of(place, [Edge(at, place.token.current_node, at)], tag)
     return token
 
 

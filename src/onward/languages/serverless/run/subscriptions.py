@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from onward.kernel.effects import Judgement, Report
-from onward.kernel.flow import Position, place_of
+from onward.kernel.flow import Position, position_of
 from onward.kernel.json import decode
 from onward.kernel.messages import Token, encode_message
-from onward.kernel.signal_waits import address_of, answer, read_address, suspend
+from onward.kernel.signal_waits import address_of, read_address, suspend, wait_result_of
 from onward.kernel.timestamps import to_iso
 from onward.languages.serverless.errors import child_fault
 from onward.languages.serverless.model import ListenTask, ServerlessWorkflow
@@ -101,7 +101,7 @@ def suspend_for_run(
 
 def wake(token: Token, now_ms: int) -> Judgement[None]:
     """Continue a path whose wait is over, in a message of its own."""
-    found = yield from answer(token)
+    found = yield from wait_result_of(token)
     if found is None or (found.value is None and found.error is None):
         return
     store, state = yield from load_state(token)
@@ -111,4 +111,4 @@ def wake(token: Token, now_ms: int) -> Judgement[None]:
         state.action = Action("raise", fault.value(), action.at)
     else:
         state.action = msgspec.structs.replace(action, value=decode(found.value or b"null"))
-    yield from publish_next(store, state, place_of(token, now_ms), token.current_node, "heard")
+    yield from publish_next(store, state, position_of(token, now_ms), token.current_node, "heard")

@@ -4,7 +4,7 @@ import pytest
 
 from onward.errors import ExpressionError
 from onward.expressions import Account, Jq, Limits, compile_jq
-from onward.expressions.offload import answer, read_answer
+from onward.expressions.offload import answer_question, read_answer
 from onward.expressions.time_slice import TimeSlice, TimeSliceExceeded, within_time_slice
 
 ROWS = [{"id": n, "name": f"n{n % 7}", "tags": ["a", "b"]} for n in range(300)]
@@ -30,18 +30,18 @@ def outcome(evaluate):
 
 
 def through(source, every=False, account=None):
-    """Evaluate at a pace, and have every question answered elsewhere; also return how many."""
-    jq, pace, asked = compile_jq(source), TimeSlice(), 0
+    """Evaluate in time slices; also return how many questions another process answered."""
+    jq, time_slice, asked = compile_jq(source), TimeSlice(), 0
     evaluate = jq.evaluate_all if every else jq.evaluate
     while True:
         try:
-            with within_time_slice(pace):
+            with within_time_slice(time_slice):
                 given = {"rows": ROWS}
                 return evaluate(ROWS, given, limits=SMALL, account=account), asked
         except ExpressionError as error:
             return (str(error), error.code), asked
-        except TimeSliceExceeded as lengthy:
-            pace.learn(lengthy, read_answer(answer(lengthy.body)))
+        except TimeSliceExceeded as exceeded:
+            time_slice.learn(exceeded, read_answer(answer_question(exceeded.body)))
             asked += 1
 
 
@@ -84,7 +84,7 @@ def test_weights_that_are_known_change_no_cost():
 
 
 def test_many_that_are_short_take_turns_and_none_is_done_twice(monkeypatch):
-    jq, pace, turns = compile_jq("last(range(4000 + .))"), TimeSlice(), 0
+    jq, time_slice, turns = compile_jq("last(range(4000 + .))"), TimeSlice(), 0
     computed, compute = [], Jq._computed
 
     def noted(self, question, meter):
@@ -95,12 +95,12 @@ def test_many_that_are_short_take_turns_and_none_is_done_twice(monkeypatch):
     while True:
         turns += 1
         try:
-            with within_time_slice(pace):
+            with within_time_slice(time_slice):
                 found = [jq.evaluate(n, {}) for n in range(100)]
             break
-        except TimeSliceExceeded as lengthy:
-            assert not lengthy.body
-            pace.rest()
+        except TimeSliceExceeded as exceeded:
+            assert not exceeded.body
+            time_slice.restart()
 
     assert [3999 + n for n in range(100)] == found
     assert list(range(100)) == computed
@@ -112,7 +112,7 @@ def test_nothing_in_an_expression_can_catch_the_question():
         compile_jq('try until(false; .) catch "caught"').evaluate(1, {})
 
 
-def test_outside_of_a_pace_nobody_waits():
+def test_outside_of_a_time_slice_nothing_is_exceeded():
     with within_time_slice(TimeSlice()):
         pass
 
