@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import socket
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, closing
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from onward.adapters.sql.signals import TableChildLinks, TableSignals
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.history import SqliteHistory
 from onward.adapters.sqlite.inspection import SqliteInspector
-from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.journal import prepare_file
 from onward.adapters.sqlite.retention import SqliteRetention
 from onward.adapters.sqlite.run_decisions import SqliteRunDecisions
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
@@ -343,8 +341,6 @@ _conforms: type[Backend] = EmbeddedBackend
 LOOK_S = 0.2
 """How often to look for news that another process has written."""
 
-_TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
-
 
 @asynccontextmanager
 async def open_onlooker(
@@ -354,7 +350,7 @@ async def open_onlooker(
 
     InputError when there is no file, unless it may be created.
     """
-    await asyncio.to_thread(_prepare, settings.database, create)
+    await asyncio.to_thread(prepare_file, settings.database, create=create)
     file = SqliteConnection(settings.database)
     backend = EmbeddedBackend(settings, file, builtin)
     listening = asyncio.create_task(_listen(backend))
@@ -389,25 +385,6 @@ async def open_for_one(
         finally:
             await backend.aclose()
             file.close()
-
-
-def _prepare(database: Path, create: bool) -> None:
-    """Bring the file up to date, if it is not; its engine, if it has one, has done so."""
-    if not (create and not database.exists()):
-        history = SqliteHistory(database)
-        try:
-            if _tables() <= history.tables():
-                return
-        finally:
-            history.close()
-    SqliteJournal(database).close()
-
-
-def _tables() -> set[str]:
-    """Return the tables that a file of this release has besides those of its first one."""
-    folder = resources.files("onward.adapters.sqlite").joinpath("sql")
-    scripts = [one.read_text() for one in folder.iterdir() if one.name.endswith(".sql")]
-    return {name for script in scripts for name in _TABLE.findall(script)}
 
 
 async def _listen(backend: EmbeddedBackend) -> None:

@@ -38,14 +38,6 @@ class SqliteConnection:
         self._thread.shutdown()
         self._db.close()
 
-    def has(self, table: str) -> bool:
-        """Return whether the file has a table; StorageError when it cannot be read."""
-        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
-        try:
-            return self._db.execute(query, (table,)).fetchone() is not None
-        except sqlite3.Error as problem:
-            raise StorageError(f"{self._path} is not a usable onward database: {problem}") from None
-
     async def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what `work` comes to; StorageError when the file refuses."""
         try:

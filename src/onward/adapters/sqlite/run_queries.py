@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from onward.adapters.sql.rows import read_visit
 from onward.adapters.sqlite.connection import SqliteConnection, transaction
-from onward.adapters.sqlite.rows import VISITS, SqliteReader, read_visit
+from onward.adapters.sqlite.rows import VISITS, SqliteReader
 from onward.errors import InputError, StorageError
 from onward.kernel.context import Ref
 from onward.kernel.lineage import Lineage
