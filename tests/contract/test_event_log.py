@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from onward.adapters.postgres.connection import PostgresDatabase
 from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.store import open_store
 from onward.kernel.messages import Progress, item_frame
@@ -104,7 +105,7 @@ async def masters(postgres_url):
 
 
 async def log_of(store, run="x1"):
-    archive = PostgresRunQueries(store.pool, store.place)
+    archive = PostgresRunQueries(PostgresDatabase(store.pool, store.place))
     return await archive.events(run, after=0, limit=10_000)
 
 

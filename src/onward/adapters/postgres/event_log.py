@@ -56,7 +56,9 @@ RETURNING execution.execution_id, execution.last_event
 
 # Places are given out one transaction after the other, so their order is that of the commits and
 # whoever has read up to one has missed nothing. Commits that notify queue up in any case.
-_IN_TURN = f"SELECT pg_advisory_xact_lock({0x77656676})"
+IN_TURN = f"SELECT pg_advisory_xact_lock({0x77656676})"
+
+NOTIFY = "SELECT pg_notify($1, $2)"
 
 _APPEND = """
 INSERT INTO event (execution_id, seq, body)
@@ -108,7 +110,7 @@ async def begin(db: _Connection, execution_id: str) -> None:
 
 async def _insert(db: _Connection, stored: Sequence[StoredEvent]) -> None:
     """Write events in the order of all runs; the last thing that a transaction waits for."""
-    await db.execute(_IN_TURN)
+    await db.execute(IN_TURN)
     await db.execute(_APPEND, *columns(stored))
 
 
@@ -120,4 +122,4 @@ async def _begun(db: _Connection, runs: list[str]) -> list[StoredEvent]:
 async def notify(db: _Connection, runs: Mapping[str, object] | Sequence[str]) -> None:
     """Tell every master which runs have news, when this transaction is committed."""
     word = ",".join(runs) if len(runs) <= NAMED_AT_ONCE else MANY
-    await db.execute("SELECT pg_notify($1, $2)", CHANNEL, word)
+    await db.execute(NOTIFY, CHANNEL, word)
