@@ -119,7 +119,6 @@ class RabbitBus:
         return self._consumers.deliveries(queue, prefetch)
 
     async def close(self) -> None:
-        """Stop consuming, wait for outstanding confirms, and disconnect."""
         self._consumers.close()
         await self._publisher.close()
         await self._publishing.close()

@@ -31,11 +31,9 @@ class RabbitDelivery:
         self.body = body
 
     async def ack(self) -> None:
-        """Say that it is dealt with."""
         self._subscription.settle(self._tag, done=True)
 
     async def give_back(self) -> None:
-        """Return it to its queue, for anyone."""
         self._subscription.settle(self._tag, done=False)
 
 

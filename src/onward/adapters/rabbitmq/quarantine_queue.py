@@ -22,12 +22,10 @@ class _Held:
         self.body = body
 
     async def ack(self) -> None:
-        """Remove it for good."""
         if self._channel.is_open:
             self._channel.ack([self._tag])
 
     async def give_back(self) -> None:
-        """Return it to its place in the queue."""
         if self._channel.is_open:
             self._channel.give_back(self._tag)
 
@@ -40,7 +38,6 @@ class RabbitQuarantineQueue:
         self._queue = queue
 
     async def take(self) -> list[Delivery]:
-        """Take every message, oldest first."""
         held: list[Delivery] = []
         try:
             while (found := await self._channel.get(self._queue)) is not None:

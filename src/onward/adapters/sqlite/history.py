@@ -35,7 +35,6 @@ class SqliteHistory(SqliteReader):
             raise StorageError(f"{path} is empty: nothing has run here yet; choose another --db")
 
     def run_ids(self, beginning: str, limit: int) -> list[str]:
-        """Return the ids of the newest runs that begin so."""
         query = (
             "SELECT execution_id FROM execution WHERE substr(execution_id, 1, length(?1)) = ?1"
             " ORDER BY started_ms DESC LIMIT ?2"
@@ -43,7 +42,6 @@ class SqliteHistory(SqliteReader):
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
 
     def workflow_ids(self, beginning: str, limit: int) -> list[str]:
-        """Return the ids of workflows that begin so."""
         query = (
             "SELECT workflow_id FROM workflow WHERE substr(workflow_id, 1, length(?1)) = ?1"
             " ORDER BY workflow_id LIMIT ?2"
@@ -51,7 +49,6 @@ class SqliteHistory(SqliteReader):
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
 
     def trigger_ids(self, beginning: str, limit: int) -> list[str]:
-        """Return the ids of triggers that begin so."""
         query = (
             "SELECT trigger_id FROM run_trigger WHERE substr(trigger_id, 1, length(?1)) = ?1"
             " ORDER BY trigger_id LIMIT ?2"
@@ -59,13 +56,11 @@ class SqliteHistory(SqliteReader):
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
 
     def waited_for(self, execution_id: str) -> list[str]:
-        """Return the runs whose end a run waits for, and those that they wait for."""
         if not self._first("SELECT 1 FROM sqlite_master WHERE name = 'run_link'"):
             return []  # the file of an earlier release
         return [name for (name,) in self._reader.execute(_WAITED_FOR, (execution_id,))]
 
     def close(self) -> None:
-        """Close the file."""
         self._reader.close()
 
 

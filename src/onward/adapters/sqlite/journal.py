@@ -107,7 +107,6 @@ class SqliteJournal(SqliteReader):
         self._lock.release()
 
     def commit(self, batch: JournalCommit) -> None:
-        """Write the batch in one transaction."""
         db = self._writer
         try:
             with transaction(db):

@@ -28,49 +28,41 @@ VISITS = (
 
 
 class SqliteReader:
-    """The reading half of the journal, on a connection of its own."""
+    """The reading half of a `Journal`, on a connection of its own."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._reader = connection
 
     def definition(self, ref: str) -> Definition | None:
-        """Return a definition by its content address."""
         row = self._first("SELECT ref, workflow_id, source FROM definition WHERE ref = ?", ref)
         return Definition(*row) if row else None
 
     def execution(self, execution_id: str) -> RunRecord | None:
-        """Return one run."""
         row = self._first(f"{_EXECUTIONS} WHERE execution_id = ?", execution_id)
         return read_run(row) if row else None
 
     def executions(self) -> list[RunRecord]:
-        """Return every run, newest first."""
         rows = self._reader.execute(f"{_EXECUTIONS} ORDER BY started_ms DESC, execution_id DESC")
         return [read_run(row) for row in rows]
 
     def unfinished(self) -> list[RunRecord]:
-        """Return every run that has not ended, oldest first."""
         rows = self._reader.execute(f"{_EXECUTIONS} WHERE status = 'running' ORDER BY started_ms")
         return [read_run(row) for row in rows]
 
     def messages(self, execution_id: str) -> Iterator[tuple[int, bytes]]:
-        """Iterate over the tokens of a run that are not consumed, in the order they were sent."""
         query = "SELECT seq, body FROM message WHERE execution_id = ? ORDER BY seq"
         return iter(self._reader.execute(query, (execution_id,)).fetchall())
 
     def last_message(self) -> int:
-        """Return the highest message number in use."""
         row = self._first("SELECT coalesce(max(seq), 0) FROM message")
         return int(row[0])
 
     def cells(self, execution_id: str) -> Iterator[tuple[str, str, str, Any]]:
-        """Iterate over a run's coordination cells."""
         query = "SELECT grp, kind, field, value FROM cell WHERE execution_id = ?"
         for group, kind, field, value in self._reader.execute(query, (execution_id,)):
             yield group, kind, field, _unpack(value)
 
     def payload(self, execution_id: str, ref: Ref) -> bytes:
-        """Return a stored payload."""
         query = "SELECT body FROM payload WHERE execution_id = ? AND hash = ?"
         row = self._first(query, execution_id, ref.hash)
         if row is None:
@@ -78,30 +70,25 @@ class SqliteReader:
         return bytes(row[0])
 
     def timers(self, execution_id: str) -> list[tuple[int, str]]:
-        """Return when each timer of a run is due, and its id."""
         query = "SELECT due_ms, timer_id FROM timer WHERE execution_id = ?"
         return self._reader.execute(query, (execution_id,)).fetchall()
 
     def timer(self, execution_id: str, timer_id: str) -> bytes | None:
-        """Return the token that a timer will send."""
         query = "SELECT body FROM timer WHERE execution_id = ? AND timer_id = ?"
         row = self._first(query, execution_id, timer_id)
         return bytes(row[0]) if row else None
 
     def node_runs(self, execution_id: str) -> Iterator[VisitRecord]:
-        """Iterate over the visits of a run, in the order they were recorded."""
         query = f"{VISITS} WHERE execution_id = ? ORDER BY rowid"
         for row in self._reader.execute(query, (execution_id,)):
             yield read_visit(row)
 
     def last_event(self, execution_id: str) -> int:
-        """Return the number of the last event of a run."""
         query = "SELECT coalesce(max(seq), 0) FROM event WHERE execution_id = ?"
         row = self._first(query, execution_id)
         return int(row[0])
 
     def quarantine(self) -> list[QuarantineRecord]:
-        """Return the messages in quarantine, oldest first."""
         query = "SELECT execution_id, reason, body, at_ms FROM quarantine ORDER BY seq"
         return [
             QuarantineRecord(execution_id=name, reason=reason, body=body, at_ms=at_ms)
