@@ -28,7 +28,7 @@ from onward.adapters.host.signer import HostSigner
 from onward.adapters.postgres.connection import PostgresDatabase
 from onward.adapters.postgres.store import PostgresStore, open_store
 from onward.adapters.rabbitmq.bus import RabbitBus
-from onward.adapters.rabbitmq.quarantine_queue import open_shelf
+from onward.adapters.rabbitmq.quarantine_queue import open_quarantine_queue
 from onward.adapters.rabbitmq.topology import QueueType, Topology
 from onward.adapters.redis.connection import open_redis
 from onward.adapters.redis.coordinator import RedisCoordinator
@@ -257,7 +257,7 @@ class Cluster:
     @asynccontextmanager
     async def quarantine(self) -> AsyncIterator[QuarantineReview]:
         """Open the quarantine; what nothing was decided about is back when the context is left."""
-        async with open_shelf(self.settings.rabbitmq_url, QUARANTINE) as shelf:
+        async with open_quarantine_queue(self.settings.rabbitmq_url, QUARANTINE) as shelf:
             yield QuarantineReview(shelf, self.bus, self.store, RedisInspector(self.redis))
 
     async def explain(self, execution_id: str) -> RunExplanation | None:
