@@ -4,7 +4,7 @@ In the order to read it:
 
     sql/schema.sql  every table, and what it holds; sql/migrations make the same, step by step
     migrations      how a database is brought up to date while processes of two releases use it
-    connection      addresses and errors in plain words, a pool, and the seam of `adapters/sql` on it
+    connection      addresses and errors in plain words, a pool, and the seam of `adapters/sql`
     store           definitions, history and payloads; a fold writes a batch in one transaction
     statements      the statements of the store, with arrays for the columns of a batch
     event_log       the event log of runs, written inside a fold

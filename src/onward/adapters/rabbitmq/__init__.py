@@ -4,7 +4,7 @@ In the order to read it:
 
     address           the URL of a broker, and why it cannot be reached, in plain words
     frames            the two kinds of AMQP frames that are sent for every message, as bytes
-    amqp              connections and channels as coroutines: the only user of the client library's API
+    amqp              connections and channels as coroutines, around the client library
     topology          the queues and their arguments, and how they are declared
     reconnect         a connection that is replaced when it is lost
     publisher         messages with confirms

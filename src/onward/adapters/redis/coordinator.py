@@ -275,11 +275,11 @@ class RedisCoordinator:
         match ask:
             case Await():
                 names += [*keys.of(ask.scope, "taken"), keys.groups, *keys.closure(ask.lineage)]
-                path = [
+                indexes = [frame.item_index for frame in ask.lineage]
+                path = SEPARATOR.join(
                     f"{frame.split_token}{SEPARATOR}{frame.item_index}" for frame in ask.lineage
-                ]
-                arguments: list[Any] = [ask.by, ask.address, ask.scope]
-                arguments += [SEPARATOR.join(path), *(frame.item_index for frame in ask.lineage)]
+                )
+                arguments: list[Any] = [ask.by, ask.address, ask.scope, path, *indexes]
                 answer = await self._caller.call("await", names, arguments)
             case Deliver():
                 names += [keys.groups, *keys.of("", "closed")]

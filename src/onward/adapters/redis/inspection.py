@@ -47,12 +47,10 @@ class RedisInspector:
         splits = [group for group in groups if group and "/" not in group]
         scopes = [group for group in groups if not group or "/" in group]
         waiting: Any = self._redis.hget(keys.done, "paused")
-        barriers = [await self._barrier(keys, split) for split in splits]
         alarms, leases, parked = await self._alarms(keys, execution_id)
+        barriers = [await self._barrier(keys, split) for split in splits]
         return Snapshot(
-            barriers=tuple(
-                [found for split in splits if (found := await self._barrier(keys, split))]
-            ),
+            barriers=tuple(barrier for barrier in barriers if barrier is not None),
             scopes=tuple(
                 [scope for page in _pages(scopes) for scope in await self._scopes(keys, page)]
             ),
@@ -140,11 +138,8 @@ class RedisInspector:
                 else:
                     token = read_token(body)
                     alarms.append(TimerState(due_ms=int(at_ms), leased=taken, token=token))
-        return (
-            sorted(alarms, key=lambda timer: (timer.due_ms, timer.token.token_id)),
-            leases,
-            parked,
-        )
+        alarms.sort(key=lambda timer: (timer.due_ms, timer.token.token_id))
+        return alarms, leases, parked
 
 
 def _scope(name: str, answers: list[Any]) -> ScopeState:
