@@ -126,7 +126,7 @@ async def test_the_audit_log(tables):
         )
     found = await log.entries(before=2**62, limit=10, actor="a")
 
-    assert ["t3", "t1"] == [one.target for one in found]
+    assert ["t3", "t1"] == [entry.target for entry in found]
     assert ["t0"] == [
         entry.target for entry in await log.entries(before=found[1].seq, limit=10, action="x")
     ]

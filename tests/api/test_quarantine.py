@@ -20,7 +20,8 @@ async def put_aside(service, many, body=BROKEN):
     if backend.kind == "embedded":
         for _ in range(many):
             await backend._tables.rows(
-                "INSERT INTO quarantine (execution_id, reason, body, at_ms) VALUES ($1, $2, $3, $4)",
+                "INSERT INTO quarantine (execution_id, reason, body, at_ms)"
+                " VALUES ($1, $2, $3, $4)",
                 "run_gone",
                 "it cannot be read",
                 body,

@@ -22,6 +22,14 @@ def quick_journal(tmp_path_factory):
     journal.close()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """A file or a database for this test alone."""
+    if request.param == "sqlite":
+        return tmp_path / "onward.db"
+    return request.getfixturevalue("postgres_url")
+
+
 @pytest.fixture
 async def opener(postgres_url):
     """Return what opens the store of this test, as often as it is asked."""

@@ -41,14 +41,6 @@ class Interrupted:
         return found
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    """A file or a database for this test alone."""
-    if request.param == "sqlite":
-        return tmp_path / "onward.db"
-    return request.getfixturevalue("postgres_url")
-
-
 @pytest.fixture
 async def queries(place):
     """Runs of which one is parked, and leaves the parked ones after the first question."""

@@ -287,11 +287,11 @@ async def told(store, name, batches):
     begun = 0
     for batch in batches:
         chosen = [MESSAGES[n] for n in batch]
-        begun += sum([await store.begin(execution(name)) for one in chosen if one is BEGIN])
-        named = [replace(one, execution_id=name) for one in chosen if one is not BEGIN]
+        begun += sum([await store.begin(execution(name)) for message in chosen if message is BEGIN])
+        named = [replace(message, execution_id=name) for message in chosen if message is not BEGIN]
         await store.fold(
-            [one for one in named if isinstance(one, NodeStatusMessage)],
-            [one for one in named if isinstance(one, CompletionMessage)],
+            [message for message in named if isinstance(message, NodeStatusMessage)],
+            [message for message in named if isinstance(message, CompletionMessage)],
         )
     lines = [replace(run, execution_id="x") for run in await store.node_runs(name)]
     return begun, await store.execution(name), sorted(lines, key=lambda run: run.token_id)
@@ -323,7 +323,7 @@ async def test_pruning_drops_runs_that_ended_before_a_moment_and_nothing_else(st
 
     assert 1 == await store.prune(100)
 
-    assert ["alive", "edge"] == sorted(one.execution_id for one in await store.executions())
+    assert ["alive", "edge"] == sorted(run.execution_id for run in await store.executions())
     assert [] == await store.node_runs("old")
     assert 1 == len(await store.node_runs("edge"))
     assert 1 == len(await store.node_runs("alive"))
@@ -377,7 +377,7 @@ async def test_the_next_generation_is_taken_once(opener):
 
     assert 1 == sum(answers)
     assert 1 == (await stores[0].execution("x1")).generation
-    assert [1] == [one.generation for one in await stores[0].executions()]
+    assert [1] == [run.generation for run in await stores[0].executions()]
     assert not await stores[0].regenerate("x1", 0, 7_000)
     assert await stores[0].regenerate("x1", 1, 7_000)
 
@@ -418,4 +418,4 @@ async def test_silent_runs_come_in_pages_by_their_ids(store):
 
 async def silent(store, before_ms, **page):
     found = await store.quiet(before_ms, **page)
-    return [(one.execution.execution_id, one.heard_ms) for one in found]
+    return [(silence.execution.execution_id, silence.heard_ms) for silence in found]

@@ -36,7 +36,7 @@ FAILURES = (
 _PASSING = (
     OSError,
     asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,  # it starts or stops, or someone ended the connection
+    asyncpg.OperatorInterventionError,  # it starts or stops, or ended the connection
     asyncpg.InsufficientResourcesError,
     asyncpg.ReadOnlySQLTransactionError,  # a standby may be about to become the primary
 )

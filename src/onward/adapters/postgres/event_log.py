@@ -7,11 +7,8 @@ no gaps.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
 
-from asyncpg import Record
-from asyncpg.pool import PoolConnectionProxy
-
+from onward.adapters.postgres.connection import PooledConnection
 from onward.adapters.postgres.statements import columns
 from onward.kernel.history import HistoryEntries
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
@@ -31,8 +28,6 @@ CHANNEL = "onward_events"
 MANY_RUNS = "*"
 """Sent instead of the runs when they are too many for one notice."""
 MOST_RUNS_NAMED = 40
-
-_Connection: TypeAlias = "PoolConnectionProxy[Record]"
 
 # Of visits with a report but no line of history in this batch: which have one already.
 _STALE = """
@@ -67,7 +62,7 @@ SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])
 
 
 async def append_batch(
-    db: _Connection,
+    db: PooledConnection,
     statuses: Sequence[NodeStatusMessage],
     completions: Sequence[CompletionMessage],
     entries: HistoryEntries,
@@ -89,7 +84,7 @@ async def append_batch(
     )
 
 
-async def append(db: _Connection, events: Mapping[str, Sequence[RunEvent]]) -> None:
+async def append(db: PooledConnection, events: Mapping[str, Sequence[RunEvent]]) -> None:
     """Append events to the logs of runs whose rows this transaction has locked."""
     drafts = {name: new for name, new in events.items() if new}
     if not drafts:
@@ -102,7 +97,7 @@ async def append(db: _Connection, events: Mapping[str, Sequence[RunEvent]]) -> N
     await _notify(db, drafts)
 
 
-async def begin(db: _Connection, execution_id: str) -> None:
+async def begin(db: PooledConnection, execution_id: str) -> None:
     """Write the first event of a run, unless its log has begun already."""
     stored = await _first_events(db, [execution_id])
     if stored:
@@ -110,19 +105,19 @@ async def begin(db: _Connection, execution_id: str) -> None:
         await _notify(db, [execution_id])
 
 
-async def _insert(db: _Connection, stored: Sequence[StoredEvent]) -> None:
+async def _insert(db: PooledConnection, stored: Sequence[StoredEvent]) -> None:
     """Write events in the order of all runs; the last thing that a transaction waits for."""
     await db.execute(IN_TURN)
     await db.execute(_APPEND, *columns(stored))
 
 
-async def _first_events(db: _Connection, execution_ids: list[str]) -> list[StoredEvent]:
+async def _first_events(db: PooledConnection, execution_ids: list[str]) -> list[StoredEvent]:
     """Return the first event of each run whose log has not begun."""
     rows = await db.fetch(_BEGIN, execution_ids)
     return [event for name, at_ms in rows for event in numbered(name, [started(at_ms)], 0)]
 
 
-async def _notify(db: _Connection, execution_ids: Collection[str]) -> None:
+async def _notify(db: PooledConnection, execution_ids: Collection[str]) -> None:
     """Notify every master of the runs with new events, when this transaction is committed."""
     few = len(execution_ids) <= MOST_RUNS_NAMED
     await db.execute(NOTIFY, CHANNEL, ",".join(execution_ids) if few else MANY_RUNS)

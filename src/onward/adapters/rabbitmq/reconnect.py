@@ -51,7 +51,7 @@ class ReconnectingConnection:
         await self._flowing.wait()
 
     async def open(self) -> None:
-        """Connect, or raise BusError with the reason; from now on the connection is kept up."""
+        """Connect, or raise BusError with the reason; from now on the connection is maintained."""
         self._adopt(await self._connect())
         self.start()
 

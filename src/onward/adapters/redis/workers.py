@@ -29,7 +29,7 @@ class RedisWorkerRegistry:
         self._redis = redis
 
     async def announce(self, presence: WorkerInfo) -> None:
-        """Say that a worker is there, and strike off whoever has been silent for a day."""
+        """Announce a worker, and remove those that have been silent for a day."""
         async with self._redis.pipeline(transaction=True) as saying:
             saying.hset(INFO, presence.name, msgspec.json.encode(presence).decode())
             saying.zadd(SEEN, {presence.name: presence.seen_ms})
@@ -41,7 +41,7 @@ class RedisWorkerRegistry:
             await self.leave(name.decode())
 
     async def leave(self, name: str) -> None:
-        """Strike a worker off."""
+        """Remove a worker."""
         async with self._redis.pipeline(transaction=True) as leaving:
             leaving.hdel(INFO, name)
             leaving.zrem(SEEN, name)
