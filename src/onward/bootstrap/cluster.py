@@ -61,15 +61,15 @@ from onward.ports.telemetry import SLOTS
 from onward.runtime.activity.node_links import NodeLinks
 from onward.runtime.activity.node_logs import NodeLogBuffer
 from onward.runtime.activity.runner import ActivityRunner
-from onward.runtime.cluster.master import Master, Starter
+from onward.runtime.cluster.master import Master
 from onward.runtime.cluster.message_hold import EARLY_ACK_S, LEASE_S
 from onward.runtime.cluster.payload_cache import PayloadCache
 from onward.runtime.cluster.quarantine import QuarantineReview
 from onward.runtime.cluster.reconciler import Patience, Reconciler
 from onward.runtime.cluster.repair import Repairer
 from onward.runtime.cluster.scheduler import Scheduler
-from onward.runtime.cluster.services import Services
-from onward.runtime.cluster.starter import RunAdmission
+from onward.runtime.cluster.services import WorkerServices
+from onward.runtime.cluster.starter import RunAdmission, Starter
 from onward.runtime.cluster.worker import QUEUES, Worker
 from onward.runtime.control.retention import Retention
 from onward.runtime.explain.explain import RunExplanation
@@ -154,33 +154,37 @@ class Cluster:
                 self.tables, KeyRing(os.environ, self.settings.key_file), makes_key=False
             ),
         )
-        services = Services(
+        activities = ActivityRunner(
+            self.http,
+            HostMail(),
+            self._log,
+            secrets,
+            lines=NodeLogBuffer(HostClock().now_ms),
+            nursery=self.family(),
+            hub=self.hub(),
+            commands=HostCommands(self.settings.allowed),
+            linker=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
+        )
+        services = WorkerServices(
             bus=self._watch.bus(self.bus),
             coordinator=self._watch.coordinator(RedisCoordinator(self.redis, worker=me.name)),
             timers=RedisTimers(self.redis),
             leases=RedisLeases(self.redis),
             holdings=RedisHolders(self.redis),
-            roster=RedisWorkerRegistry(self.redis),
-            pulses=RedisRunLiveness(self.redis),
+            workers=RedisWorkerRegistry(self.redis),
+            liveness=RedisRunLiveness(self.redis),
             endings=RedisRunEndings(self.redis),
             admission=self._admission(),
             payloads=PayloadCache(self.store),
             programs=Programs(self.store, self._compile, read_definition),
-            activities=ActivityRunner(
-                self.http,
-                HostMail(),
-                self._log,
-                secrets,
-                lines=NodeLogBuffer(HostClock().now_ms),
-                nursery=self.family(),
-                hub=self.hub(),
-                commands=HostCommands(self.settings.allowed),
-                linker=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
-            ),
+            activities=activities,
+            evaluators=activities.evaluators,
+            callbacks=activities.pledges,
+            node_logs=activities.lines,
             clock=HostClock(),
             chance=HostChance(),
             log=self._log,
-            watch=self._watch,
+            instrumentation=self._watch,
         )
         self._watch.meter.set(SLOTS, self.settings.slots)
         return Worker(

@@ -82,7 +82,7 @@ class ClusterBackend(ClusterRunHost):
     async def quarantine(self) -> list[QuarantineEntry]:
         """Return the messages that were put aside."""
         async with self._cluster.quarantine() as desk:
-            return [_aside(one) for one in await desk.everything()]
+            return [_aside(one) for one in await desk.list_all()]
 
     async def release(
         self, numbers: Collection[int] | None, *, force: bool

@@ -34,8 +34,8 @@ from onward.ports.nodes.node import Catalogue
 from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.signals import ChildLinks, SignalLog
 from onward.ports.storage.workflows import WorkflowRegistry
-from onward.runtime.cluster.master import Starter
 from onward.runtime.cluster.run_control import ClusterRunControl
+from onward.runtime.cluster.starter import Starter
 from onward.runtime.control.start_rules import StartGate
 from onward.runtime.queues import EXECUTION, level_of
 from onward.runtime.run_control import RunControl

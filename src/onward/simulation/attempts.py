@@ -26,7 +26,7 @@ from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
 from onward.ports.nodes.node import Catalogue
 from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_of
-from onward.runtime.token.restore import restorations
+from onward.runtime.token.restore import restorations_of
 from onward.simulation.checkers import BrokenError, check_result
 from onward.simulation.generate import Plan, generate
 from onward.simulation.reference import ReferenceInterpreter
@@ -104,7 +104,7 @@ class SecondAttempt(PausedWorld):
         first = before.start[0]
         self.restored = {
             restoration.token_id: restoration
-            for restoration in restorations(program, first, pairs, ended)
+            for restoration in restorations_of(program, first, pairs, ended)
         }
 
     def run(self, given: Any) -> Witness:

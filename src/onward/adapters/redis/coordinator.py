@@ -102,9 +102,9 @@ class RedisCoordinator:
             case _:
                 return Execute()
 
-    async def answer(self, run: str, effect: Asks[Any]) -> Any:  # noqa: PLR0912
+    async def answer(self, state_id: str, effect: Asks[Any]) -> Any:  # noqa: PLR0912
         """Answer a question of the kernel."""
-        keys = Keys(run)
+        keys = Keys(state_id)
         match effect:
             case Record():
                 return await self._record(keys, effect)

@@ -37,9 +37,9 @@ class RedisInspector:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def look(self, execution_id: str) -> Snapshot:
+    async def look(self, state_id: str) -> Snapshot:
         """Return what Redis holds about a run."""
-        keys = Keys(execution_id)
+        keys = Keys(state_id)
         asking: Any = self._redis.hexists(keys.done, "by")
         if await asking:
             return Snapshot(over=True)
@@ -47,7 +47,7 @@ class RedisInspector:
         splits = [group for group in groups if group and "/" not in group]
         scopes = [group for group in groups if not group or "/" in group]
         waiting: Any = self._redis.hget(keys.done, "paused")
-        alarms, leases, parked = await self._alarms(keys, execution_id)
+        alarms, leases, parked = await self._alarms(keys, state_id)
         barriers = [await self._barrier(keys, split) for split in splits]
         return Snapshot(
             barriers=tuple(barrier for barrier in barriers if barrier is not None),
@@ -107,7 +107,7 @@ class RedisInspector:
         return [_scope(name, list(islice(answers, len(_SCOPE)))) for name in names]
 
     async def _alarms(
-        self, keys: Keys, execution_id: str
+        self, keys: Keys, state_id: str
     ) -> tuple[list[TimerState], dict[str, Lease], list[Token]]:
         """Return the timers of a run, the first to be due first; its leases; what is parked."""
         due, payloads, processing, owners = TIMER_KEYS
@@ -115,7 +115,7 @@ class RedisInspector:
         alarms: list[TimerState] = []
         leases: dict[str, Lease] = {}
         parked: list[Token] = []
-        for page in _pages([timer_name(execution_id, timer) for timer in sorted(found)]):
+        for page in _pages([timer_name(state_id, timer) for timer in sorted(found)]):
             pipe = self._redis.pipeline(transaction=False)
             for name in page:
                 pipe.zscore(due, name)
@@ -130,7 +130,7 @@ class RedisInspector:
                 if at_ms is None or body is None:
                     continue
                 taken = sent_ms is not None
-                if name.startswith(timer_name(execution_id, PARKED)):
+                if name.startswith(timer_name(state_id, PARKED)):
                     parked.append(decode_token(body))
                 elif lease:
                     token = decode_token(body)  # a message as it came: its id may have to be found

@@ -23,10 +23,10 @@ SPLIT_KINDS = ("head", "slot", "results", "origin")
 
 
 class Keys:
-    """The keys of one execution."""
+    """The keys of one state of a run."""
 
-    def __init__(self, execution_id: str) -> None:
-        self.prefix = f"exec:{{{execution_id}}}:"
+    def __init__(self, state_id: str) -> None:
+        self.prefix = f"exec:{{{state_id}}}:"
         self.done = f"{self.prefix}done"
         self.groups = f"{self.prefix}groups"
         self.timers = f"{self.prefix}timers"

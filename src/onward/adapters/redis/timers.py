@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from onward.adapters.redis.keys import Keys
 from onward.adapters.redis.script_caller import ScriptCaller
-from onward.ports.cluster.timers import Due, Timers
+from onward.ports.cluster.timers import DueTimer, Timers
 
 KEYS = ["scheduler:timers", "scheduler:payloads", "scheduler:processing", "scheduler:leases"]
 CHANNEL = "scheduler:wake"
@@ -32,46 +32,46 @@ class RedisTimers:
         self._redis = redis
         self._caller = ScriptCaller(redis)
 
-    async def set(self, execution_id: str, timer_id: str, due_ms: int, body: bytes) -> None:
+    async def set(self, state_id: str, timer_id: str, due_ms: int, body: bytes) -> None:
         """Set a timer; the first setting stands. A run that has ended gets none."""
-        name, run = timer_name(execution_id, timer_id), Keys(execution_id)
-        keys = [*KEYS[:3], run.timers, run.done]
+        name, of_run = timer_name(state_id, timer_id), Keys(state_id)
+        keys = [*KEYS[:3], of_run.timers, of_run.done]
         await self._caller.call("set_timer", keys, [name, due_ms, body, CHANNEL, timer_id])
 
-    async def hasten(self, execution_id: str, timer_id: str, now_ms: int) -> None:
+    async def hasten(self, state_id: str, timer_id: str, now_ms: int) -> None:
         """Let a timer be due now."""
-        arguments = [timer_name(execution_id, timer_id), now_ms, CHANNEL]
+        arguments = [timer_name(state_id, timer_id), now_ms, CHANNEL]
         await self._caller.call("hasten_timer", KEYS[:1], arguments)
 
-    async def cancel(self, execution_id: str, timer_id: str) -> None:
+    async def cancel(self, state_id: str, timer_id: str) -> None:
         """Forget a timer."""
-        await self._end("drop_timers", [(execution_id, timer_id)])
+        await self._end("drop_timers", [(state_id, timer_id)])
 
-    async def cancel_all(self, execution_id: str) -> None:
+    async def cancel_all(self, state_id: str) -> None:
         """Forget every timer of a run that has ended."""
-        listed = Keys(execution_id).timers
+        listed = Keys(state_id).timers
         if not await self._caller.command("EXISTS", listed):
             return
         found: list[tuple[str, str]] = []
         async for timer in self._redis.sscan_iter(listed, count=TIMERS_PAGE):
-            found.append((execution_id, timer.decode()))
+            found.append((state_id, timer.decode()))
             if len(found) >= TIMERS_PAGE:
                 await self._end("drop_timers", found)
                 found = []
         await self._end("drop_timers", found)
 
-    async def park(self, execution_id: str, token_id: str, until_ms: int, body: bytes) -> bool:
+    async def park(self, state_id: str, token_id: str, until_ms: int, body: bytes) -> bool:
         """Keep the message of a paused run."""
-        timer_id, run = f"{PARKED}{token_id}", Keys(execution_id)
-        keys = [*KEYS[:3], run.timers, run.done]
-        name = timer_name(execution_id, timer_id)
+        timer_id, of_run = f"{PARKED}{token_id}", Keys(state_id)
+        keys = [*KEYS[:3], of_run.timers, of_run.done]
+        name = timer_name(state_id, timer_id)
         return bool(await self._caller.call("park", keys, [name, until_ms, body, timer_id]))
 
-    async def unpark(self, execution_id: str, now_ms: int) -> int:
+    async def unpark(self, state_id: str, now_ms: int) -> int:
         """Let every parked message of a run be sent now."""
-        listed, names, moved = Keys(execution_id).timers, list[str](), 0
+        listed, names, moved = Keys(state_id).timers, list[str](), 0
         async for timer in self._redis.sscan_iter(listed, match=f"{PARKED}*", count=TIMERS_PAGE):
-            names.append(timer_name(execution_id, timer.decode()))
+            names.append(timer_name(state_id, timer.decode()))
             if len(names) >= TIMERS_PAGE:
                 moved += await self._move(names, now_ms)
                 names = []
@@ -85,24 +85,22 @@ class RedisTimers:
             await self._redis.publish(CHANNEL, due_ms)
         return len(names)
 
-    async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
+    async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[DueTimer]:
         """Lease timers that are due, earliest first, and those whose lease has run out."""
         arguments = [now_ms, now_ms + lease_ms, limit, CLAIM_BYTES]
         answer = await self._caller.call("poll_timers", KEYS, arguments)
         due = []
         for name, body in zip(answer[::2], answer[1::2], strict=True):
-            execution_id, _, timer_id = name.decode().partition(SEPARATOR)
-            due.append(Due(timer_id, execution_id, body))
+            state_id, _, timer_id = name.decode().partition(SEPARATOR)
+            due.append(DueTimer(timer_id, state_id, body))
         return due
 
-    async def confirm(self, timers: list[Due]) -> None:
+    async def confirm(self, timers: list[DueTimer]) -> None:
         """The tokens are published: the timers are gone.
 
         But not one that was set again meanwhile, as a lease is that another worker has taken.
         """
-        await self._end(
-            "confirm_timers", [(timer.execution_id, timer.timer_id) for timer in timers]
-        )
+        await self._end("confirm_timers", [(timer.state_id, timer.timer_id) for timer in timers])
 
     async def next_due(self) -> int | None:
         """Return when the next timer is due or the next lease runs out."""
@@ -135,14 +133,18 @@ class RedisTimers:
         """End timers, each named by its run and by what that calls it."""
         for start in range(0, len(timers), TIMERS_PAGE):
             page = timers[start : start + TIMERS_PAGE]
-            keys = [*KEYS, *(Keys(run).timers for run, _ in page)]
-            names = [part for run, timer in page for part in (timer_name(run, timer), timer)]
+            keys = [*KEYS, *(Keys(state_id).timers for state_id, _ in page)]
+            names = [
+                part
+                for state_id, timer_id in page
+                for part in (timer_name(state_id, timer_id), timer_id)
+            ]
             await self._caller.call(script, keys, names)
 
 
-def timer_name(execution_id: str, timer_id: str) -> str:
+def timer_name(state_id: str, timer_id: str) -> str:
     """Return what a timer of a run is called among all timers."""
-    return f"{execution_id}{SEPARATOR}{timer_id}"
+    return f"{state_id}{SEPARATOR}{timer_id}"
 
 
 async def due_timers(redis: Redis, limit: int) -> list[tuple[str, str, int]]:

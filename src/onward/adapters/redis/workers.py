@@ -28,14 +28,14 @@ class RedisWorkerRegistry:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def announce(self, presence: WorkerInfo) -> None:
+    async def announce(self, worker: WorkerInfo) -> None:
         """Announce a worker, and remove those that have been silent for a day."""
         async with self._redis.pipeline(transaction=True) as saying:
-            saying.hset(INFO, presence.name, msgspec.json.encode(presence).decode())
-            saying.zadd(SEEN, {presence.name: presence.seen_ms})
+            saying.hset(INFO, worker.name, msgspec.json.encode(worker).decode())
+            saying.zadd(SEEN, {worker.name: worker.seen_ms})
             for key in (INFO, SEEN):
                 saying.expire(key, LISTED_S)
-            saying.zrangebyscore(SEEN, "-inf", presence.seen_ms - LISTED_S * 1000)
+            saying.zrangebyscore(SEEN, "-inf", worker.seen_ms - LISTED_S * 1000)
             answers = await saying.execute()
         for name in answers[-1]:
             await self.leave(name.decode())

@@ -13,7 +13,7 @@ from onward.api.operations.views import QuarantinedView, WholeQuarantinedView
 from onward.api.views import Page, Place, RequestBody
 from onward.errors import NotThereError
 from onward.runtime.backend import Backend, QuarantineEntry
-from onward.runtime.cluster.quarantine import in_base64, said
+from onward.runtime.cluster.quarantine import content_of, in_base64
 
 SHOWN = 256 * 1024
 """The largest message that is shown whole, in bytes; of a larger one, so many."""
@@ -96,7 +96,7 @@ def quarantined_view(one: QuarantineEntry) -> QuarantinedView:
 
 
 def _whole(one: QuarantineEntry) -> WholeQuarantinedView:
-    shown = said(one.body) if len(one.body) <= SHOWN else in_base64(one.body[:SHOWN])
+    shown = content_of(one.body) if len(one.body) <= SHOWN else in_base64(one.body[:SHOWN])
     return WholeQuarantinedView.model_construct(**vars(quarantined_view(one)), **shown)
 
 

@@ -87,14 +87,14 @@ class _ClusterDesk:
 
     async def everything(self) -> list[Facts]:
         async with self._at.quarantine() as desk:
-            return [_facts(one) for one in await desk.everything()]
+            return [_facts(one) for one in await desk.list_all()]
 
     async def one(self, number: int) -> Facts:
-        from onward.runtime.cluster.quarantine import said
+        from onward.runtime.cluster.quarantine import content_of
 
         async with self._at.quarantine() as desk:
-            found = await desk.one(number)
-        return {**_facts(found), **said(found.body)}
+            found = await desk.find(number)
+        return {**_facts(found), **content_of(found.body)}
 
     async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
         async with self._at.quarantine() as desk:

@@ -61,7 +61,7 @@ from onward.runtime.embedded.active_run import ActiveRun
 from onward.runtime.embedded.deferred_tokens import DeferredToken
 from onward.runtime.token.context_reader import ContextReader
 from onward.runtime.token.pipeline import NoAction, decide, perform, storable
-from onward.runtime.token.statuses import failed, running, status_of, text_of
+from onward.runtime.token.statuses import quarantine_of, running_status_of, status_of, text_of
 
 # -- What one turn of the embedded engine gathers for its commit, and for the time after it.
 
@@ -260,7 +260,7 @@ class TokenHandler:
     def _tell_running(self, run: ActiveRun, token: Token) -> None:
         if (token.token_id, token.current_node) in run.kept:
             return
-        status = running(token, self._now())
+        status = running_status_of(token, self._now())
         self.turn.news.append(status)
         if token.execution_id in self._logs:
             self.turn.events.add_status(status)
@@ -300,9 +300,14 @@ class TokenHandler:
         self.turn.batch.quarantined.append(
             QuarantineRecord(execution_id=run.execution_id, reason=reason, body=body, at_ms=now_ms)
         )
-        known_run = self._journal.execution(run.execution_id)
-        began = known_run.started_ms if known_run else now_ms
-        self.end(run, failed(run.program.workflow_id, run.execution_id, began, now_ms, reason))
+        record = self._journal.execution(run.execution_id) or RunRecord(
+            execution_id=run.execution_id,
+            workflow_id=run.program.workflow_id,
+            definition_ref=run.program.ref,
+            status="running",
+            started_ms=now_ms,
+        )
+        self.end(run, quarantine_of(record, reason, now_ms))
 
     def end(self, run: ActiveRun, message: CompletionMessage) -> None:
         """End a run now, wherever its tokens are."""

@@ -15,7 +15,7 @@ class Broker:
         self.taken = []
 
     async def publish(self, queue, body, *, priority=0):
-        self.taken.append([one.token_id for one in decode_statuses(body)])
+        self.taken.append([status.token_id for status in decode_statuses(body)])
         if self.refusals:
             self.refusals -= 1
             raise BusError("no")
@@ -32,7 +32,7 @@ async def test_what_is_reported_together_travels_together():
 
 
 async def test_a_status_that_is_not_taken_is_sent_until_it_is(monkeypatch):
-    monkeypatch.setattr(status_outbox, "AGAIN_S", 0)
+    monkeypatch.setattr(status_outbox, "RETRY_PAUSE_S", 0)
     broker = Broker(refusals=3)
     await StatusOutbox(broker).report(status("a")).done
 
@@ -42,7 +42,7 @@ async def test_a_status_that_is_not_taken_is_sent_until_it_is(monkeypatch):
 async def test_a_full_batch_does_not_wait():
     broker = Broker()
     box = StatusOutbox(broker)
-    *_, batch = [box.report(status(f"{number}")) for number in range(status_outbox.MOST)]
+    *_, batch = [box.report(status(f"{number}")) for number in range(status_outbox.MOST_STATUSES)]
     await batch.done
 
-    assert [status_outbox.MOST] == [len(one) for one in broker.taken]
+    assert [status_outbox.MOST_STATUSES] == [len(batch) for batch in broker.taken]

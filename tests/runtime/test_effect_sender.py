@@ -26,11 +26,11 @@ async def test_all_is_confirmed_when_the_last_confirm_has_come():
     async def publish(confirm):
         await confirm
 
-    sending = EffectSender()
+    sender = EffectSender()
     for confirm in confirms:
-        sending.publish(publish(confirm))
-    sending.tell(told)
-    waiting = asyncio.create_task(sending.confirmed())
+        sender.publish(publish(confirm))
+    sender.await_status(told)
+    waiting = asyncio.create_task(sender.all_confirmed())
     seen = []
     for one in (*confirms, told.done):
         await settle()
@@ -45,11 +45,11 @@ async def test_a_publish_that_fails_is_raised():
     async def refused():
         raise ConnectionError("no")
 
-    sending = EffectSender()
-    sending.publish(refused())
+    sender = EffectSender()
+    sender.publish(refused())
 
     with pytest.raises(ConnectionError, match="no"):
-        await sending.confirmed()
+        await sender.all_confirmed()
 
 
 async def test_something_else_is_done_only_after_a_message_has_left():
@@ -58,21 +58,21 @@ async def test_something_else_is_done_only_after_a_message_has_left():
     async def publish():
         left.append("message")
 
-    sending = EffectSender()
-    sending.publish(publish())
-    sending.go_on()
+    sender = EffectSender()
+    sender.publish(publish())
+    sender.start_next()
     await settle()
 
     assert ["message"] == left
-    await sending.confirmed()
+    await sender.all_confirmed()
 
 
 async def test_who_stops_waiting_for_a_status_leaves_it_to_the_others():
     told = batch()
     first, second = EffectSender(), EffectSender()
-    for one in (first, second):
-        one.tell(told)
-    waiting = [asyncio.create_task(one.confirmed()) for one in (first, second)]
+    for sender in (first, second):
+        sender.await_status(told)
+    waiting = [asyncio.create_task(sender.all_confirmed()) for sender in (first, second)]
     await settle()
     waiting[0].cancel()
     await settle()
@@ -88,18 +88,18 @@ async def test_a_message_that_was_never_begun_is_forgotten():
     async def publish():
         left.append("message")
 
-    sending = EffectSender()
-    sending.publish(publish())
-    sending.close()
-    await sending.confirmed()
+    sender = EffectSender()
+    sender.publish(publish())
+    sender.close()
+    await sender.all_confirmed()
 
     assert [] == left
 
 
 async def test_a_status_is_heard_when_its_confirm_has_come():
-    sending, told = EffectSender(), batch()
-    sending.tell(told)
-    heard = asyncio.create_task(sending.heard())
+    sender, told = EffectSender(), batch()
+    sender.await_status(told)
+    heard = asyncio.create_task(sender.statuses_confirmed())
     await settle()
     assert not heard.done()
     told.done.set_result(None)
