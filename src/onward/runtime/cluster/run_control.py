@@ -22,7 +22,7 @@ from onward.ports.storage.history_store import EventLog, HistoryStore
 from onward.ports.storage.run_decisions import RunDecisions
 from onward.ports.storage.start_rules import StartRules
 from onward.runtime.cluster.close_run import close_run
-from onward.runtime.run_control import SplitChange, adjustment_of, concerns
+from onward.runtime.run_control import RunControl, SplitChange, adjustment_of, concerns
 from onward.runtime.token.statuses import cancellation_of, expiry_of
 
 LATE_MS = 2_000
@@ -75,7 +75,7 @@ class ClusterRunControl:
         await self._coordinator.answer(state_id, Begin())
         if not await close_run(self._bus, self._coordinator, self._timers, state_id, by, message):
             return False
-        await self._endings.announce(state_id)  # last: a worker that asks is told the same
+        await self._endings.announce(state_id)  # last: a worker that asks gets the same answer
         return True
 
     async def pause(self, run: RunRecord) -> bool:
@@ -128,3 +128,6 @@ class ClusterRunControl:
         """
         latest = await self._store.execution(run.execution_id) or run
         return state_id_of(run.execution_id, latest.generation)
+
+
+_conforms: type[RunControl] = ClusterRunControl
