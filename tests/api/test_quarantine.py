@@ -19,8 +19,9 @@ async def put_aside(service, many, body=BROKEN):
     backend = service.backend
     if backend.kind == "embedded":
         for _ in range(many):
-            await backend._kept._rows(
-                "INSERT INTO quarantine (execution_id, reason, body, at_ms) VALUES (?, ?, ?, ?)",
+            await backend._tables.rows(
+                "INSERT INTO quarantine (execution_id, reason, body, at_ms)"
+                " VALUES ($1, $2, $3, $4)",
                 "run_gone",
                 "it cannot be read",
                 body,

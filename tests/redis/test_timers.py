@@ -117,7 +117,7 @@ async def test_a_claim_takes_no_more_bytes_than_it_may_and_one_timer_at_least(ti
     for name, body in (("a", half), ("b", half), ("c", b"y"), ("huge", 3 * half), ("last", b"z")):
         await timers.set("run", name, 10, body)
 
-    claims = [[one.timer_id for one in await timers.claim_due(10, 500, 100)] for _ in range(5)]
+    claims = [[timer.timer_id for timer in await timers.claim_due(10, 500, 100)] for _ in range(5)]
 
     assert [["a", "b"], ["c"], ["huge"], ["last"], []] == claims
 
@@ -128,7 +128,7 @@ async def test_what_a_claim_had_no_room_for_keeps_its_lease(timers):
         await timers.set("run", name, 10, large)
         assert 1 == len(await timers.claim_due(10, 500, 1))
 
-    claims = [[one.timer_id for one in await timers.claim_due(510, 500, 100)] for _ in range(3)]
+    claims = [[timer.timer_id for timer in await timers.claim_due(510, 500, 100)] for _ in range(3)]
 
     assert [["a"], ["b"], []] == claims
 

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from onward.adapters.sqlite.workflows import SqliteRegistry
+from onward.adapters.sql.workflows import TableWorkflows
+from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.bootstrap.embedded import EmbeddedSettings, open_engine
 from serverless.lab import HEAD, File, register
 
@@ -202,7 +203,7 @@ async def keep(database: Path, document: dict[str, object]) -> None:
     async with open_engine(EmbeddedSettings(database=database)):
         pass  # which makes the tables
     file: Any = File(database)
-    await register(SqliteRegistry(file), json.dumps(document))
+    await register(TableWorkflows(SqliteDatabase(file)), json.dumps(document))
 
 
 def test_another_workflow_that_is_killed_with_the_run_that_waits_for_it_goes_on(tmp_path, server):

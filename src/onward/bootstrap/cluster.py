@@ -26,11 +26,9 @@ from onward.adapters.host.sealer import HostSealer
 from onward.adapters.host.secrets import open_secrets
 from onward.adapters.host.signer import HostSigner
 from onward.adapters.postgres.connection import PostgresDatabase
-from onward.adapters.postgres.run_decisions import PostgresRunDecisions
 from onward.adapters.postgres.store import PostgresStore, open_store
-from onward.adapters.postgres.triggers import PostgresTriggers
 from onward.adapters.rabbitmq.bus import RabbitBus
-from onward.adapters.rabbitmq.quarantine_queue import open_shelf
+from onward.adapters.rabbitmq.quarantine_queue import open_quarantine_queue
 from onward.adapters.rabbitmq.topology import QueueType, Topology
 from onward.adapters.redis.connection import open_redis
 from onward.adapters.redis.coordinator import RedisCoordinator
@@ -44,7 +42,9 @@ from onward.adapters.redis.workers import RedisWorkerRegistry
 from onward.adapters.sql.credentials import TableCredentials
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.run_decisions import TableRunDecisions
 from onward.adapters.sql.signals import TableSignals
+from onward.adapters.sql.triggers import TableTriggers
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.cluster_runs import ClusterRunHost
 from onward.bootstrap.explain_facts import explain_on_cluster
@@ -213,7 +213,7 @@ class Cluster:
     def hub(self) -> LocalEventHub:
         """Return what takes the events that runs emit on these services."""
         sink = self.settings.events_sink
-        triggers = PostgresTriggers(self.store.pool, self.store.place)
+        triggers = TableTriggers(self.tables)
         return LocalEventHub(
             TableListeners(self.tables),
             TableSignals(self.tables),
@@ -249,7 +249,7 @@ class Cluster:
             self.store,
             self._admission(),
             self.repairer(),
-            PostgresRunDecisions(self.store.pool, self.store.place),
+            TableRunDecisions(self.tables),
             HostClock(),
             HostChance(),
         )
@@ -257,7 +257,7 @@ class Cluster:
     @asynccontextmanager
     async def quarantine(self) -> AsyncIterator[QuarantineReview]:
         """Open the quarantine; what nothing was decided about is back when the context is left."""
-        async with open_shelf(self.settings.rabbitmq_url, QUARANTINE) as shelf:
+        async with open_quarantine_queue(self.settings.rabbitmq_url, QUARANTINE) as shelf:
             yield QuarantineReview(shelf, self.bus, self.store, RedisInspector(self.redis))
 
     async def explain(self, execution_id: str) -> RunExplanation | None:
@@ -290,7 +290,7 @@ class Cluster:
         return Repairer(
             self.store,
             self.store,
-            PostgresRunDecisions(self.store.pool, self.store.place),
+            TableRunDecisions(self.tables),
             TableSignals(self.tables),
             Programs(self.store, self._compile, read_definition),
             RedisCoordinator(self.redis),

@@ -23,12 +23,12 @@ from onward.adapters.sql.credentials import TableCredentials
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
 from onward.adapters.sql.signals import TableChildLinks, TableSignals
+from onward.adapters.sql.triggers import TableTriggers
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.history import SqliteHistory
 from onward.adapters.sqlite.journal import SqliteJournal
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
-from onward.adapters.sqlite.triggers import SqliteTriggers
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.languages import AnyProgram, compile_source
 from onward.errors import InputError, StateConflictError
@@ -63,7 +63,7 @@ class EmbeddedRunHost:
     def __init__(self, file: SqliteConnection, compiled: Callable[[Definition], Program]) -> None:
         tables = SqliteDatabase(file)
         self.archive: RunQueries = SqliteRunQueries(file)
-        self.registry: WorkflowRegistry = SqliteRegistry(file)
+        self.registry: WorkflowRegistry = TableWorkflows(tables)
         self.links: ChildLinks = TableChildLinks(tables)
         self.signals: SignalLog = TableSignals(tables)
         self.clock: Clock = HostClock()
@@ -206,7 +206,7 @@ async def open_engine(
         return await engine.send(token, payloads)
 
     sink = HttpSink(http, settings.events_sink) if settings.events_sink else None
-    triggers = EventTriggers(SqliteTriggers(file), TableEventSets(tables), HostClock())
+    triggers = EventTriggers(TableTriggers(tables), TableEventSets(tables), HostClock())
     activities = ActivityRunner(
         http=http,
         mail=HostMail(),

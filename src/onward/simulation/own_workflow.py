@@ -96,9 +96,9 @@ def find_obstacle(program: AnyProgram) -> str:
         return ""
     for task in program.workflow.tasks.values():
         if isinstance(task, ListenTask):
-            return f"{task.at} listens, and nobody publishes events in a rehearsal"
+            return f"{task.at} listens for events, and a simulation publishes none"
         if isinstance(task, ConsumeTask):
-            return f"{task.at} takes messages, and nobody sends any in a rehearsal"
+            return f"{task.at} consumes messages, and a simulation sends none"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Looking at a run's keys in Redis, and at its timers: read only, in small commands and pages."""
+"""Snapshots of runs from their keys and timers in Redis: read only, in small commands and pages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from onward.ports.cluster.inspection import (
 )
 
 MAX_GROUPS = 2_000
-"""How many scopes and barriers one look reads: enough to understand a run, whatever its size."""
-PAGE = 200
+"""How many scopes and barriers a snapshot has: enough to understand a run, whatever its size."""
+NAMES_PAGE = 200
 
 _SCOPE = ("live", "closed", "owner", "fate", "left", "record", "dead", "merge", "arrival")
 
 
 class RedisInspector:
-    """Looks at runs on a cluster."""
+    """The `Inspector` of a cluster."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -48,8 +48,9 @@ class RedisInspector:
         scopes = [group for group in groups if not group or "/" in group]
         waiting: Any = self._redis.hget(keys.done, "paused")
         alarms, leases, parked = await self._alarms(keys, execution_id)
+        barriers = [await self._barrier(keys, split) for split in splits]
         return Snapshot(
-            barriers=tuple([one for split in splits if (one := await self._barrier(keys, split))]),
+            barriers=tuple(barrier for barrier in barriers if barrier is not None),
             scopes=tuple(
                 [scope for page in _pages(scopes) for scope in await self._scopes(keys, page)]
             ),
@@ -110,7 +111,7 @@ class RedisInspector:
     ) -> tuple[list[TimerState], dict[str, Lease], list[Token]]:
         """Return the timers of a run, the first to be due first; its leases; what is parked."""
         due, payloads, processing, owners = TIMER_KEYS
-        found = [one.decode() async for one in self._redis.sscan_iter(keys.timers, count=1_000)]
+        found = [timer.decode() async for timer in self._redis.sscan_iter(keys.timers, count=1_000)]
         alarms: list[TimerState] = []
         leases: dict[str, Lease] = {}
         parked: list[Token] = []
@@ -137,7 +138,8 @@ class RedisInspector:
                 else:
                     token = read_token(body)
                     alarms.append(TimerState(due_ms=int(at_ms), leased=taken, token=token))
-        return sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)), leases, parked
+        alarms.sort(key=lambda timer: (timer.due_ms, timer.token.token_id))
+        return alarms, leases, parked
 
 
 def _scope(name: str, answers: list[Any]) -> ScopeState:
@@ -172,7 +174,7 @@ def _arrival(field: bytes, value: bytes) -> Arrival:
 
 
 def _pages(names: list[str]) -> list[list[str]]:
-    return [names[start : start + PAGE] for start in range(0, len(names), PAGE)]
+    return [names[start : start + NAMES_PAGE] for start in range(0, len(names), NAMES_PAGE)]
 
 
 _conforms: type[Inspector] = RedisInspector

@@ -3,7 +3,7 @@
     exec:{ID}:done            hash    that the run began; how it ended (kept as a tombstone)
     exec:{ID}:groups          set     every group below that has keys
     exec:{ID}:timers          set     the timers that were set for the run
-    exec:{ID}:holders         hash    which worker holds which token (`holding.py`)
+    exec:{ID}:holders         hash    which worker holds which token (`holders.py`)
     exec:{ID}:<group>:<kind>  one key for each kind of cell of a group
 
 A group is the run itself, an item's scope ("<split>/<index>") or a split's barrier ("<split>").

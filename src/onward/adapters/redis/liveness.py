@@ -33,7 +33,7 @@ class RedisRunLiveness:
                 born=born is not None,
                 ended=by is not None,
                 timers=timers,
-                holders=frozenset(_worker(one) for one in held if not one.startswith(b"{")),
+                holders=frozenset(_worker(note) for note in held if not note.startswith(b"{")),
                 probe=(probe or b"").decode(),
                 claimed=bool(claimed),
             )

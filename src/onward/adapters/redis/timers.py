@@ -1,7 +1,7 @@
 """Timers in Redis (RFC 006): a due set, a set of leases, and the tokens to send.
 
-Any number of schedulers may poll. Each is told when a timer is set that is due before all others,
-so it can sleep until the next one instead of looking again and again.
+Any number of schedulers may poll. Each is notified when a timer is set that is due before all
+others, so it can sleep until the next one instead of polling.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ KEYS = ["scheduler:timers", "scheduler:payloads", "scheduler:processing", "sched
 CHANNEL = "scheduler:wake"
 SEPARATOR = "\x1f"
 PARKED = "parked:"
-"""What the names of timers begin with that keep the messages of a paused run."""
-PAGE = 1_000
+"""The prefix of timers that hold the messages of a paused run."""
+TIMERS_PAGE = 1_000
 CLAIM_BYTES = 2 * 1024 * 1024
-"""A claim takes no more tokens than these together: a larger answer would hold up everybody."""
+"""A claim takes no more tokens than these together: a larger answer would block the server."""
 
 
 class RedisTimers:
-    """All timers of all runs."""
+    """The `Timers` of all runs."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -53,9 +53,9 @@ class RedisTimers:
         if not await self._caller.command("EXISTS", listed):
             return
         found: list[tuple[str, str]] = []
-        async for timer in self._redis.sscan_iter(listed, count=PAGE):
+        async for timer in self._redis.sscan_iter(listed, count=TIMERS_PAGE):
             found.append((execution_id, timer.decode()))
-            if len(found) >= PAGE:
+            if len(found) >= TIMERS_PAGE:
                 await self._end("drop_timers", found)
                 found = []
         await self._end("drop_timers", found)
@@ -70,9 +70,9 @@ class RedisTimers:
     async def unpark(self, execution_id: str, now_ms: int) -> int:
         """Let every parked message of a run be sent now."""
         listed, names, moved = Keys(execution_id).timers, list[str](), 0
-        async for timer in self._redis.sscan_iter(listed, match=f"{PARKED}*", count=PAGE):
+        async for timer in self._redis.sscan_iter(listed, match=f"{PARKED}*", count=TIMERS_PAGE):
             names.append(timer_name(execution_id, timer.decode()))
-            if len(names) >= PAGE:
+            if len(names) >= TIMERS_PAGE:
                 moved += await self._move(names, now_ms)
                 names = []
         return moved + await self._move(names, now_ms)
@@ -123,7 +123,7 @@ class RedisTimers:
             await listener.subscribe(CHANNEL)
             while (left_s := until - clock()) > 0:
                 # The first message says that we are subscribed. Only from then on no wake-up is
-                # missed, so what was set before has to be looked for.
+                # missed, so a timer that was set before has to be read.
                 message = await listener.get_message(timeout=left_s)
                 if message is None:
                     continue
@@ -133,8 +133,8 @@ class RedisTimers:
 
     async def _end(self, script: str, timers: list[tuple[str, str]]) -> None:
         """End timers, each named by its run and by what that calls it."""
-        for start in range(0, len(timers), PAGE):
-            page = timers[start : start + PAGE]
+        for start in range(0, len(timers), TIMERS_PAGE):
+            page = timers[start : start + TIMERS_PAGE]
             keys = [*KEYS, *(Keys(run).timers for run, _ in page)]
             names = [part for run, timer in page for part in (timer_name(run, timer), timer)]
             await self._caller.call(script, keys, names)
@@ -145,17 +145,14 @@ def timer_name(execution_id: str, timer_id: str) -> str:
     return f"{execution_id}{SEPARATOR}{timer_id}"
 
 
-_conforms: type[Timers] = RedisTimers
-
-
-# -- Looking at the timers of all runs, without taking any.
-
-
 async def due_timers(redis: Redis, limit: int) -> list[tuple[str, str, int]]:
-    """Return the timers that are due first: run, timer, epoch milliseconds."""
+    """Return the timers that are due first, and take none: state id, timer, epoch milliseconds."""
     reading: Any = redis.zrange(KEYS[0], 0, limit - 1, withscores=True)
-    found = []
+    timers = []
     for name, due_ms in await reading:
-        run, _, timer = name.decode().partition(SEPARATOR)
-        found.append((run, timer, int(due_ms)))
-    return found
+        state_id, _, timer_id = name.decode().partition(SEPARATOR)
+        timers.append((state_id, timer_id, int(due_ms)))
+    return timers
+
+
+_conforms: type[Timers] = RedisTimers

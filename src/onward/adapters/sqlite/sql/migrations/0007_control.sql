@@ -1,5 +1,4 @@
--- What was decided about runs (ports/storage/run_decisions.py), in the same file. An addition that an engine
--- without the API neither needs nor minds.
+-- Decisions about runs.
 
 CREATE TABLE IF NOT EXISTS run_control (
   execution_id TEXT PRIMARY KEY,

@@ -1,8 +1,4 @@
--- What triggers keep beside the journal, in the same file; an engine without the API does not mind.
---
--- run_trigger  what starts runs: settings as JSON, secrets newest first with spaces between, topic
---              is the path of a webhook or the one type of events; next_due_ms moves on by itself
--- firing       each time one fired, by a key that fires once (ports/storage/triggers.py has the rules)
+-- Triggers and their firings.
 
 CREATE TABLE IF NOT EXISTS run_trigger (
   trigger_id  TEXT PRIMARY KEY,

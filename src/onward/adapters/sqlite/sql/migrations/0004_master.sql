@@ -1,11 +1,4 @@
--- What the API of the master keeps beside the journal, in the same file. Every table and index is
--- an addition that an engine without the API neither needs nor minds, so the version stays.
---
--- event             what happened in a run, numbered from 1 without gaps; only of runs that were
---                   served with an event log (kernel/run_events.py has the rules)
--- workflow          a workflow by name, as it is now; revision grows with every change
--- workflow_version  its versions, each a definition by content; never changed
--- start_key         which run an idempotency key stands for, and a fingerprint of what was asked
+-- The log of events, the registry of workflows and the idempotency keys of the API.
 
 CREATE TABLE IF NOT EXISTS event (
   execution_id TEXT NOT NULL,

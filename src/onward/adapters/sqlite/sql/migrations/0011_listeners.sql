@@ -1,4 +1,4 @@
--- Which runs listen to which events (ports/nodes/events.py); "" as the type is any. In the same file.
+-- Runs that listen to events.
 
 CREATE TABLE IF NOT EXISTS listener (
   event_type   TEXT NOT NULL,

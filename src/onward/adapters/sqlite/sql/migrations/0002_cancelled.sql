@@ -1,4 +1,5 @@
--- Lets the runs of an older file end as cancelled: a check cannot be changed, so the table is copied.
+-- A run can end as cancelled. A check cannot be changed, so the table is copied; this is the one
+-- migration that cannot be repeated (../../migrations.py says why that matters).
 
 CREATE TABLE execution_copy (
   execution_id   TEXT PRIMARY KEY,

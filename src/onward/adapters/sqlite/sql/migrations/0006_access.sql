@@ -1,10 +1,4 @@
--- Who may use the API, and what they changed. Additions, like those of master.sql.
---
--- account     a person who may log in; password is a slow hash
--- api_token   what a program shows; hash is SHA-256 of it. workflows: a JSON array, NULL for all
--- login       a browser in which a person has logged in; hash is SHA-256 of its cookie
--- credential  a sealed credential: ../../access/credentials.py says how
--- audit       one row for each change; never changed
+-- Users, API tokens, logins, credentials and the audit log.
 
 CREATE TABLE IF NOT EXISTS account (
   name       TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
--- Signals that were sent to runs, and which run started which (ports/storage/signals.py), in the same file.
+-- Signals to runs, and links between a run and the runs it started.
 
 CREATE TABLE IF NOT EXISTS run_signal (
   seq          INTEGER PRIMARY KEY AUTOINCREMENT,

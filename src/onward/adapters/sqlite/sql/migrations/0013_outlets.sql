@@ -1,4 +1,4 @@
--- How far what happened has been told to somebody outside (ports/storage/publish_positions.py), in the same file.
+-- How far the events of all runs have been published.
 
 CREATE TABLE IF NOT EXISTS outlet (
   name     TEXT PRIMARY KEY,

@@ -1,12 +1,13 @@
-"""What was decided about runs, in PostgreSQL."""
+"""Decisions about runs, in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import msgspec
+from msgspec.structs import astuple
 
-from onward.adapters.postgres.connection import PostgresConnections
+from onward.adapters.sql.database import SqlDatabase
+from onward.adapters.sql.rows import read_struct
 from onward.ports.storage.run_decisions import RunDecision, RunDecisions
 
 _NOTE = """
@@ -14,7 +15,7 @@ INSERT INTO run_control (execution_id, retry_of, root, paused_ms, priority, dead
 VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (execution_id) DO NOTHING
 """
-_SOME = """
+_DECISIONS = """
 SELECT execution_id, retry_of, root, paused_ms, priority, deadline_ms FROM run_control
 WHERE execution_id = ANY ($1::text[])
 """
@@ -29,41 +30,31 @@ WHERE deadline_ms <= $1 AND status = 'running' ORDER BY deadline_ms LIMIT $2
 """
 
 
-class PostgresRunDecisions(PostgresConnections):
-    """`Controls` of the runs of a cluster."""
+class TableRunDecisions:
+    """`RunDecisions` in a database."""
+
+    def __init__(self, tables: SqlDatabase) -> None:
+        self._tables = tables
 
     async def note(self, control: RunDecision) -> None:
-        """Keep what was decided before a run began."""
-        async with self.connection() as db:
-            await db.execute(_NOTE, *msgspec.structs.astuple(control))
+        await self._tables.rows(_NOTE, *astuple(control))
 
     async def control(self, execution_id: str) -> RunDecision:
-        """Return what was decided about a run."""
         found = await self.controls([execution_id])
         return found.get(execution_id) or RunDecision(execution_id=execution_id)
 
     async def controls(self, execution_ids: Collection[str]) -> Mapping[str, RunDecision]:
-        """Return what was decided about some runs."""
-        async with self.connection() as db:
-            rows = await db.fetch(_SOME, list(execution_ids))
-        return {row["execution_id"]: RunDecision(**row) for row in rows}
+        rows = await self._tables.rows(_DECISIONS, list(execution_ids))
+        return {row[0]: read_struct(RunDecision, row) for row in rows}
 
     async def pause(self, execution_id: str, at_ms: int | None) -> None:
-        """Keep since when a run is paused."""
-        async with self.connection() as db:
-            await db.execute(_PAUSE, execution_id, at_ms)
+        await self._tables.rows(_PAUSE, execution_id, at_ms)
 
     async def attempts(self, execution_id: str) -> list[str]:
-        """Return the runs that try a run again."""
-        async with self.connection() as db:
-            rows = await db.fetch(_ATTEMPTS, execution_id)
-        return [row["execution_id"] for row in rows]
+        return [name for (name,) in await self._tables.rows(_ATTEMPTS, execution_id)]
 
     async def overdue(self, now_ms: int, limit: int) -> list[str]:
-        """Return runs that go on beyond their deadline."""
-        async with self.connection() as db:
-            rows = await db.fetch(_OVERDUE, now_ms, limit)
-        return [row["execution_id"] for row in rows]
+        return [name for (name,) in await self._tables.rows(_OVERDUE, now_ms, limit)]
 
 
-_conforms: type[RunDecisions] = PostgresRunDecisions
+_conforms: type[RunDecisions] = TableRunDecisions

@@ -1,7 +1,4 @@
--- Events that wait for others before they start a run together (ports/storage/event_sets.py), in the same file.
---
--- gathering       what is open of a trigger, as JSON, at a revision that every event moves on
--- gathered_event  the events, in the order of their places; content is NULL once it has started a run
+-- Events that wait for others before they start a run together.
 
 CREATE TABLE IF NOT EXISTS gathering (
   trigger_id TEXT PRIMARY KEY,

@@ -1,5 +1,4 @@
--- How runs may start, and who waits for that (ports/storage/start_rules.py). An addition that an engine without the
--- API neither needs nor minds.
+-- Start rules and parked runs.
 
 CREATE TABLE IF NOT EXISTS flow_rule (
   workflow_id TEXT PRIMARY KEY,

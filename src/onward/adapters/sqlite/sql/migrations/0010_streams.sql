@@ -1,8 +1,4 @@
--- One order for the events of all runs, items without reading every visit, and what nodes wrote to
--- the log. An engine that knows nothing of them neither needs nor minds them.
---
--- event_place  the order in which events of all runs were written; filled by a trigger
--- node_log     the lines that nodes wrote, a row for each visit that wrote any
+-- One order for the events of all runs, items without reading every visit, and the log of nodes.
 
 CREATE TABLE IF NOT EXISTS event_place (
   place        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -12,6 +8,7 @@ CREATE TABLE IF NOT EXISTS event_place (
 CREATE INDEX IF NOT EXISTS event_place_run ON event_place (execution_id);
 INSERT INTO event_place (execution_id, seq)
 SELECT execution_id, seq FROM event JOIN execution USING (execution_id)
+WHERE NOT EXISTS (SELECT 1 FROM event_place)
 ORDER BY started_ms, execution_id, seq;
 CREATE TRIGGER IF NOT EXISTS event_placed AFTER INSERT ON event BEGIN
   INSERT INTO event_place (execution_id, seq) VALUES (new.execution_id, new.seq);

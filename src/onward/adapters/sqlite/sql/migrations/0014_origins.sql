@@ -1,4 +1,4 @@
--- Which trigger started a run (ports/storage/triggers.py), and finding who listens by the run.
+-- Which trigger started a run, and the listeners of a run.
 
 CREATE TABLE IF NOT EXISTS run_origin (
   execution_id TEXT PRIMARY KEY,
