@@ -15,16 +15,20 @@ TIMED_OUT = frozenset({"MERGE_TIMEOUT", "AGGREGATOR_TIMEOUT"})
 
 
 def recover(
-    graph: Graph, place: Position, node: CompiledNode, error: NodeError, also: tuple[Edge, ...] = ()
+    graph: Graph,
+    position: Position,
+    node: CompiledNode,
+    error: NodeError,
+    also: tuple[Edge, ...] = (),
 ) -> Judgement[None]:
     """Follow the node's error policy. The error is in the context of the next nodes."""
-    place = yield from with_output(place, node.id, error_value_of(error))
+    position = yield from with_output(position, node.id, error_value_of(error))
     match node.policy.type:
         case "halt":
-            yield from halt(graph.hooks, place, node.id, error, ending_of(error))
+            yield from halt(graph.hooks, position, node.id, error, ending_of(error))
         case "ignore" | "branch":
             taken = edges_despite(graph, node)
-            yield from take_edges(graph, place, node, taken, tag_of(node), also)
+            yield from take_edges(graph, position, node, taken, tag_of(node), also)
         case _:
             assert_never(node.policy.type)
 

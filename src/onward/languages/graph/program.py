@@ -152,57 +152,59 @@ class GraphProgram:
     ) -> Judgement[None]:
         """Yield everything that follows from `outcome`, in the order to do it."""
         node = self.wiring.nodes[token.current_node]
-        place = position_of(token, now_ms)
+        position = position_of(token, now_ms)
         match outcome:
             case Succeeded(output):
-                yield from self._succeed(place, node, outcome, encode(output), node.success, "ok")
+                yield from self._succeed(
+                    position, node, outcome, encode(output), node.success, "ok"
+                )
             case Routed(output, edges):
                 taken = tuple(way for way in node.success if way.edge in edges)
                 tag = "took:" + ",".join(edges)
-                yield from self._succeed(place, node, outcome, encode(output), taken, tag)
+                yield from self._succeed(position, node, outcome, encode(output), taken, tag)
             case Failed(error):
-                yield from self._fail(place, node, outcome, error, dice)
+                yield from self._fail(position, node, outcome, error, dice)
             case Scattered():
-                yield from split.scatter(self._graph, place, node, outcome)
+                yield from split.scatter(self._graph, position, node, outcome)
             case Arrived(value):
-                yield from self._arrive(place, node, value)
+                yield from self._arrive(position, node, value)
             case Suspended(until_ms):
-                yield from self._suspend(place, node, until_ms)
+                yield from self._suspend(position, node, until_ms)
             case Awaits():
-                yield from signal_waits.wait(place, node, outcome)
+                yield from signal_waits.wait(position, node, outcome)
             case _:
                 assert_never(outcome)
 
     def _succeed(
         self,
-        place: Position,
+        position: Position,
         node: CompiledNode,
         outcome: Outcome,
         output: Raw,
         taken: tuple[Edge, ...],
         tag: str,
     ) -> Judgement[None]:
-        standing = yield from self._fix(place, node, outcome, taken, tag)
+        standing = yield from self._fix(position, node, outcome, taken, tag)
         if standing is not outcome:
             if standing is not None:
-                yield from self.settle(place.token, standing, now_ms=place.now_ms, dice=0)
+                yield from self.settle(position.token, standing, now_ms=position.now_ms, dice=0)
             return
         if node.kind == "log":
             line = msgspec.json.decode(output)
-            yield WriteLog(place.token, line["level"], line["message"])
-        place = yield from with_output(place, node.id, output)
+            yield WriteLog(position.token, line["level"], line["message"])
+        position = yield from with_output(position, node.id, output)
         yield Report(
-            token=place.token,
+            token=position.token,
             node=node.id,
             status="success",
-            lineage=place.lineage,
+            lineage=position.lineage,
             output=output,
         )
-        yield from take_edges(self._graph, place, node, taken, tag)
+        yield from take_edges(self._graph, position, node, taken, tag)
 
     def _fix(
         self,
-        place: Position,
+        position: Position,
         node: CompiledNode,
         outcome: Outcome,
         taken: tuple[Edge, ...],
@@ -220,12 +222,12 @@ class GraphProgram:
             return outcome
         leaving = {way.edge for way in (*node.success, *node.error)}
         untaken = leaving - {way.edge for way in taken}
-        if not place.lineage and len(taken) == 1 and not untaken & self.wiring.marking:
+        if not position.lineage and len(taken) == 1 and not untaken & self.wiring.marking:
             return outcome
         answer = yield from ask(
             Record(
-                scope=place.scope,
-                token_id=place.unit,
+                scope=position.scope,
+                token_id=position.unit,
                 tag=tag,
                 siblings=len(taken),
                 outcome=msgspec.json.encode(outcome),
@@ -241,32 +243,34 @@ class GraphProgram:
                 assert_never(answer)
 
     def _fail(
-        self, place: Position, node: CompiledNode, outcome: Failed, error: NodeError, dice: float
+        self, position: Position, node: CompiledNode, outcome: Failed, error: NodeError, dice: float
     ) -> Judgement[None]:
-        token = place.token
+        token = position.token
         delay_ms = node.retry.delay_ms(token.attempt, error.code, dice)
         if delay_ms is not None:
-            yield from self._retry(place, node, error, delay_ms)
+            yield from self._retry(position, node, error, delay_ms)
             return
         standing = yield from self._fix(
-            place, node, outcome, edges_despite(self._graph, node), tag_of(node)
+            position, node, outcome, edges_despite(self._graph, node), tag_of(node)
         )
         if standing is not outcome:
             if standing is not None:
-                yield from self.settle(token, standing, now_ms=place.now_ms, dice=0)
+                yield from self.settle(token, standing, now_ms=position.now_ms, dice=0)
             return
-        yield Report(token=token, node=node.id, status="failed", lineage=place.lineage, error=error)
+        yield Report(
+            token=token, node=node.id, status="failed", lineage=position.lineage, error=error
+        )
         if node.kind == "aggregator":
             # It failed inside an item, on that item's data: the item failed, whatever the
             # aggregator's policy says about its barrier.
-            yield from flow.halt(self, place, node.id, error, "halted")
+            yield from flow.halt(self, position, node.id, error, "halted")
         else:
-            yield from recover(self._graph, place, node, error)
+            yield from recover(self._graph, position, node, error)
 
     def _retry(
-        self, place: Position, node: CompiledNode, error: NodeError, delay_ms: int
+        self, position: Position, node: CompiledNode, error: NodeError, delay_ms: int
     ) -> Judgement[None]:
-        token, due_ms = place.token, place.now_ms + delay_ms
+        token, due_ms = position.token, position.now_ms + delay_ms
         again = msgspec.structs.replace(
             token,
             token_id=derive(token.token_id, "retry"),
@@ -282,7 +286,7 @@ class GraphProgram:
             token=token,
             node=node.id,
             status="failed",
-            lineage=place.lineage,
+            lineage=position.lineage,
             error=error,
             metadata={"retry_at": due_ms, "next_attempt": again.attempt},
         )
@@ -291,8 +295,8 @@ class GraphProgram:
         else:
             yield Publish(again)
 
-    def _suspend(self, place: Position, node: CompiledNode, until_ms: int) -> Judgement[None]:
-        token = place.token
+    def _suspend(self, position: Position, node: CompiledNode, until_ms: int) -> Judgement[None]:
+        token = position.token
         resume = msgspec.structs.replace(
             token,
             signal="resume",
@@ -307,18 +311,18 @@ class GraphProgram:
             token=token,
             node=node.id,
             status="waiting",
-            lineage=place.lineage,
+            lineage=position.lineage,
             metadata={"resume_at": until_ms},
         )
         yield SetTimer(resume, until_ms)
 
-    def _arrive(self, place: Position, node: CompiledNode, value: Any) -> Judgement[None]:
-        token = place.token
+    def _arrive(self, position: Position, node: CompiledNode, value: Any) -> Judgement[None]:
+        token = position.token
         if node.kind == "aggregator":
             left = split.arrival(node, token.from_edge, value)
-            yield from leave(self, place, left)
+            yield from leave(self, position, left)
             return
-        yield from merge.arrive(self._graph, place, node)
+        yield from merge.arrive(self._graph, position, node)
 
     # -- signals and second deliveries ---------------------------------------------------------
 
@@ -350,14 +354,14 @@ class GraphProgram:
         """Return the slot value of a failed item."""
         return split.item_error(self._graph, origin, error)
 
-    def after_fill(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_fill(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield what follows from one more filled slot."""
-        yield from split.after_fill(self._graph, origin, slot, place)
+        yield from split.after_fill(self._graph, origin, slot, position)
 
-    def after_join(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+    def after_join(self, origin: Token, values: list[bytes], position: Position) -> Judgement[None]:
         """Yield what follows a barrier with every slot filled."""
-        yield from split.after_join(self._graph, origin, values, place)
+        yield from split.after_join(self._graph, origin, values, position)
 
-    def after_overspend(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_overspend(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield what follows a barrier whose failure budget is spent."""
-        yield from split.after_overspend(self._graph, origin, slot, place)
+        yield from split.after_overspend(self._graph, origin, slot, position)

@@ -42,7 +42,7 @@ class Graph:
 
 def take_edges(
     graph: Graph,
-    place: Position,
+    position: Position,
     node: CompiledNode,
     taken: tuple[Edge, ...],
     tag: str,
@@ -53,10 +53,10 @@ def take_edges(
     Dead edges first: once the only child is claimed a redelivery of this step does nothing more,
     so what else it owes must be done before.
     """
-    yield from skip(graph, place, (*edges_after(graph, node), *node.error, *also), taken)
-    yield from publish(place, taken, tag)
+    yield from skip(graph, position, (*edges_after(graph, node), *node.error, *also), taken)
+    yield from publish(position, taken, tag)
     if not taken:
-        yield from leave(graph.hooks, place, leaf_of(node.id, node.order, place))
+        yield from leave(graph.hooks, position, leaf_of(node.id, node.order, position))
 
 
 def edges_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
@@ -64,18 +64,18 @@ def edges_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
     return graph.wiring.after_split(node.id) if node.kind == "split" else node.success
 
 
-def publish(place: Position, ways: tuple[Edge, ...], tag: str) -> Judgement[None]:
+def publish(position: Position, ways: tuple[Edge, ...], tag: str) -> Judgement[None]:
     """Publish one token for each edge, with a context that fits a message."""
-    context, payload = place.context.compact()
+    context, payload = position.context.compact()
     if payload is not None:
         yield StorePayload(payload)
-        place = msgspec.structs.replace(place, context=context)
-    for child in children_of(place, ways, tag):
+        position = msgspec.structs.replace(position, context=context)
+    for child in children_of(position, ways, tag):
         yield Publish(child)
 
 
 def skip(
-    graph: Graph, place: Position, leaving: tuple[Edge, ...], taken: tuple[Edge, ...]
+    graph: Graph, position: Position, leaving: tuple[Edge, ...], taken: tuple[Edge, ...]
 ) -> Judgement[None]:
     """Mark the edges of `leaving` that are not taken, and what dies with them.
 
@@ -89,22 +89,22 @@ def skip(
     known: frozenset[str] = frozenset()
     dead = wiring.dead_edges(untaken)
     while not dead <= known:
-        known = yield from ask(Skip(scope=place.scope, edges=dead))
+        known = yield from ask(Skip(scope=position.scope, edges=dead))
         dead = wiring.dead_edges(known)
     for name in wiring.merges:
         merge = wiring.nodes[name]
         if any(edge in known for edge in merge.into):
             opened = yield from ask(
                 TryOpen(
-                    scope=place.scope,
+                    scope=position.scope,
                     node=name,
-                    by=place.by,
+                    by=position.by,
                     expected=merge.into,
                     quota=quota(merge),
                 )
             )
             if opened is not None:
-                yield from open_merge(graph, place, merge, opened)
+                yield from open_merge(graph, position, merge, opened)
 
 
 def quota(merge: CompiledNode) -> int | None:
@@ -118,18 +118,18 @@ def quota(merge: CompiledNode) -> int | None:
             return None
 
 
-def merge_unit(place: Position, merge: CompiledNode) -> str:
+def merge_unit(position: Position, merge: CompiledNode) -> str:
     """Return the unit that what arrived at a merge becomes when it opens."""
-    return derive(place.token.stem, place.scope, merge.id, "merge")
+    return derive(position.token.stem, position.scope, merge.id, "merge")
 
 
-def merge_timer(place: Position, merge: CompiledNode) -> str:
+def merge_timer(position: Position, merge: CompiledNode) -> str:
     """Return the id of the timer of a merge's deadline."""
-    return derive(merge_unit(place, merge), "timeout")
+    return derive(merge_unit(position, merge), "timeout")
 
 
 def open_merge(
-    graph: Graph, place: Position, merge: CompiledNode, opened: Opened
+    graph: Graph, position: Position, merge: CompiledNode, opened: Opened
 ) -> Judgement[None]:
     """A merge opened: its output lists what arrived in edge order, its context unites it."""
     arrived = {edge: read_context(data) for edge, data in opened.arrivals.items()}
@@ -140,15 +140,19 @@ def open_merge(
             outputs.append((yield from output_of(graph, arrived[edge], src)))
     output = join_array(outputs)
     context = yield from unite_contexts([arrived[edge] for edge in merge.into if edge in arrived])
-    place = msgspec.structs.replace(place, unit=merge_unit(place, merge), context=context)
-    place = yield from with_output(place, merge.id, output)
+    position = msgspec.structs.replace(position, unit=merge_unit(position, merge), context=context)
+    position = yield from with_output(position, merge.id, output)
     yield Report(
-        token=place.token, node=merge.id, status="success", lineage=place.lineage, output=output
+        token=position.token,
+        node=merge.id,
+        status="success",
+        lineage=position.lineage,
+        output=output,
     )
     if merge.join_timeout_s is not None:
-        yield CancelTimer(merge_timer(place, merge))
-    yield from take_edges(graph, place, merge, merge.success, "opened")
-    yield from ask(DiscardMerge(scope=place.scope, node=merge.id, expected=merge.into))
+        yield CancelTimer(merge_timer(position, merge))
+    yield from take_edges(graph, position, merge, merge.success, "opened")
+    yield from ask(DiscardMerge(scope=position.scope, node=merge.id, expected=merge.into))
 
 
 def unite_contexts(contexts: list[Context]) -> Judgement[Context]:
@@ -179,9 +183,9 @@ def output_of(graph: Graph, context: Context, node: str) -> Judgement[bytes]:
     return bytes(context.inline.get(name, NULL))
 
 
-def with_output(place: Position, node: str, output: Raw) -> Judgement[Position]:
+def with_output(position: Position, node: str, output: Raw) -> Judgement[Position]:
     """Return the place with one more output in its context, stored if it is large."""
-    context, payload = place.context.add(f"${node}", output)
+    context, payload = position.context.add(f"${node}", output)
     if payload is not None:
         yield StorePayload(payload)
-    return msgspec.structs.replace(place, context=context)
+    return msgspec.structs.replace(position, context=context)

@@ -59,7 +59,7 @@ def _until(timeout_s: float | None, token: Token) -> int | None:
     return min(token.sent_at + round(timeout_s * 1000), LATEST_MS)
 
 
-def wait(place: Position, node: CompiledNode, asked: Awaits) -> Judgement[None]:
+def wait(position: Position, node: CompiledNode, asked: Awaits) -> Judgement[None]:
     """Suspend a token until its signal, and report what it waits for."""
     address = address_of(asked.name, asked.key)
     metadata: dict[str, Any] = {"signal": asked.name}
@@ -68,16 +68,16 @@ def wait(place: Position, node: CompiledNode, asked: Awaits) -> Judgement[None]:
     if asked.until_ms is not None:
         metadata["resume_at"] = asked.until_ms
     yield Report(
-        token=place.token,
+        token=position.token,
         node=node.id,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         metadata=metadata,
     )
     if asked.memo is not None:
-        context, _ = place.context.add(_memo(node), Raw(msgspec.json.encode(asked.memo)))
-        place = msgspec.structs.replace(place, context=context)
-    yield from suspend(place, address, asked.until_ms)
+        context, _ = position.context.add(_memo(node), Raw(msgspec.json.encode(asked.memo)))
+        position = msgspec.structs.replace(position, context=context)
+    yield from suspend(position, address, asked.until_ms)
 
 
 def _memo(node: CompiledNode) -> str:

@@ -48,26 +48,28 @@ ALWAYS_REPORTED = 200
 _values = msgspec.json.Decoder(dict[str, Raw])
 
 
-def scatter(graph: Graph, place: Position, node: CompiledNode, found: Scattered) -> Judgement[None]:
+def scatter(
+    graph: Graph, position: Position, node: CompiledNode, found: Scattered
+) -> Judgement[None]:
     """Open the barrier of a split and send its first items."""
     total = len(found.items) if node.success else 0
     if not total:
-        yield from _after(graph, place, node, [])
+        yield from _after(graph, position, node, [])
         return
     yield Report(
-        token=place.token,
+        token=position.token,
         node=node.id,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         details={"items": total},
     )
     raw = [encode(item) for item in found.items]
-    origin = yield from _origin(place, raw, min(total, found.window), graph.page)
+    origin = yield from _origin(position, raw, min(total, found.window), graph.page)
     sending = yield from ask(
         Scatter(
-            scope=place.scope,
-            lineage=place.lineage,
-            split=place.unit,
+            scope=position.scope,
+            lineage=position.lineage,
+            split=position.unit,
             total=total,
             window=found.window,
             budget=found.budget,
@@ -79,14 +81,14 @@ def scatter(graph: Graph, place: Position, node: CompiledNode, found: Scattered)
     for name in graph.wiring.aggregators[node.id]:
         timeout_s = graph.wiring.nodes[name].join_timeout_s
         if timeout_s is not None:
-            yield SetTimer(_timer(origin, name), place.now_ms + round(1000 * timeout_s))
-    yield from _send(graph, origin, place, raw[: origin.span[0]], 0, total)
-    yield from _next_page(origin, place)
+            yield SetTimer(_timer(origin, name), position.now_ms + round(1000 * timeout_s))
+    yield from _send(graph, origin, position, raw[: origin.span[0]], 0, total)
+    yield from _next_page(origin, position)
 
 
-def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement[Token]:
+def _origin(position: Position, raw: list[Raw], first: int, page: int) -> Judgement[Token]:
     """Return the split's token as its barrier stores it: context shared, items by reference."""
-    context, payload = place.context.freeze()
+    context, payload = position.context.freeze()
     if payload is not None:
         yield StorePayload(payload)
     items_ref = None
@@ -95,7 +97,7 @@ def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement
         yield StorePayload(array)
         items_ref = array.ref
     return msgspec.structs.replace(
-        place.token,
+        position.token,
         workflow_definition=msgspec.UNSET,
         accumulated_context=context.inline,
         context_refs=context.refs,
@@ -112,18 +114,18 @@ def send_page(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     origin = msgspec.structs.replace(
         token, token_id=token.from_edge, span=(start + count, end, total)
     )
-    place = Position(
+    position = Position(
         origin, origin.token_id, token.token_id, token.lineage_stack, token.context, now_ms
     )
-    yield from _send_stored(graph, origin, place, start, count, total)
-    yield from _next_page(origin, place)
+    yield from _send_stored(graph, origin, position, start, count, total)
+    yield from _next_page(origin, position)
 
 
-def _next_page(origin: Token, place: Position) -> Judgement[None]:
+def _next_page(origin: Token, position: Position) -> Judgement[None]:
     start, end, _ = origin.span
     if start >= end:
         return
-    parent = derive(place.unit, "page", start)
+    parent = derive(position.unit, "page", start)
     yield Publish(
         msgspec.structs.replace(
             origin,
@@ -133,23 +135,23 @@ def _next_page(origin: Token, place: Position) -> Judgement[None]:
             parent=parent,
             outcome="page",
             siblings=1,
-            from_edge=place.unit,  # a page has no edge; this names the split that it sends for
-            sent_at=place.now_ms,
+            from_edge=position.unit,  # a page has no edge; this names the split that it sends for
+            sent_at=position.now_ms,
         )
     )
 
 
 def _send_stored(
-    graph: Graph, origin: Token, place: Position, start: int, count: int, total: int
+    graph: Graph, origin: Token, position: Position, start: int, count: int, total: int
 ) -> Judgement[None]:
     if origin.items_ref is None or not count:
         return
     raw = yield from ask(Items(ref=origin.items_ref, start=start, count=count))
-    yield from _send(graph, origin, place, raw, start, total)
+    yield from _send(graph, origin, position, raw, start, total)
 
 
 def _send(
-    graph: Graph, origin: Token, place: Position, raw: list[Raw], start: int, total: int
+    graph: Graph, origin: Token, position: Position, raw: list[Raw], start: int, total: int
 ) -> Judgement[None]:
     """Publish the items `start`, `start + 1` ...: each a scope that begins at the split's edges."""
     node = graph.wiring.nodes[origin.current_node]
@@ -161,16 +163,16 @@ def _send(
         context = Context(
             {**context.inline, "$index": Raw(str(index).encode())}, context.refs, context.base
         )
-        frame = item_frame(origin.execution_id, place.unit, node.id, index, total)
-        unit = derive(place.unit, "item", index)
+        frame = item_frame(origin.execution_id, position.unit, node.id, index, total)
+        unit = derive(position.unit, "item", index)
         inside = Position(
-            origin, unit, place.by, (*origin.lineage_stack, frame), context, place.now_ms
+            origin, unit, position.by, (*origin.lineage_stack, frame), context, position.now_ms
         )
         for child in children_of(inside, node.success, "item"):
             yield Publish(child)
 
 
-def after_fill(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+def after_fill(graph: Graph, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
     """Report the progress of the aggregators after one more slot, and send what it released.
 
     Large splits report every hundredth: one report for each item would be as many as their items.
@@ -181,49 +183,49 @@ def after_fill(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judg
             token=origin,
             node=name,
             status="waiting",
-            lineage=place.lineage,
+            lineage=position.lineage,
             progress=Progress(slot.filled, slot.total, slot.failed),
             merge_key=derive(origin.token_id, name),
         )
-    yield from _send_stored(graph, origin, place, slot.start, slot.count, slot.total)
+    yield from _send_stored(graph, origin, position, slot.start, slot.count, slot.total)
 
 
 def after_join(
-    graph: Graph, origin: Token, values: list[bytes], place: Position
+    graph: Graph, origin: Token, values: list[bytes], position: Position
 ) -> Judgement[None]:
     """Continue after the aggregators: every slot is filled."""
     node = graph.wiring.nodes[origin.current_node]
     yield from _cancel_timers(graph, origin)
-    yield from _after(graph, place, node, values)
+    yield from _after(graph, position, node, values)
 
 
 def _after(
-    graph: Graph, place: Position, split: CompiledNode, values: list[bytes]
+    graph: Graph, position: Position, split: CompiledNode, values: list[bytes]
 ) -> Judgement[None]:
     names = graph.wiring.aggregators[split.id]
     yield Report(
-        token=place.token,
+        token=position.token,
         node=split.id,
         status="success",
-        lineage=place.lineage,
+        lineage=position.lineage,
         details={"items": len(values)},
     )
     for name, output in zip(names, _lists(names, values), strict=True):
-        place = yield from with_output(place, name, output)
+        position = yield from with_output(position, name, output)
         yield Report(
-            token=place.token,
+            token=position.token,
             node=name,
             status="success",
-            lineage=place.lineage,
+            lineage=position.lineage,
             output=output,
             progress=Progress(len(values), len(values)),
         )
     taken = graph.wiring.after_split(split.id)
-    yield from skip(graph, place, (*split.error, *_outer_errors(graph, split)), ())
-    yield from publish(place, taken, "joined")
+    yield from skip(graph, position, (*split.error, *_outer_errors(graph, split)), ())
+    yield from publish(position, taken, "joined")
     if not taken:
         last = graph.wiring.nodes[names[-1]] if names else split
-        yield from leave(graph.hooks, place, leaf_of(last.id, last.order, place))
+        yield from leave(graph.hooks, position, leaf_of(last.id, last.order, position))
 
 
 def _lists(names: tuple[str, ...], values: list[bytes]) -> list[Raw]:
@@ -262,7 +264,7 @@ def item_error(graph: Graph, split: str, error: bytes) -> bytes:
     return msgspec.json.encode({name: Raw(value) for name in names})
 
 
-def after_overspend(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+def after_overspend(graph: Graph, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
     """Fail a split with more failed items than it tolerates."""
     node = graph.wiring.nodes[origin.current_node]
     error = NodeError(
@@ -270,9 +272,9 @@ def after_overspend(graph: Graph, origin: Token, slot: Slot, place: Position) ->
         "SPLIT_FAILED",
         {"failed": slot.failed, "filled": slot.filled, "total": slot.total},
     )
-    yield Report(token=origin, node=node.id, status="failed", lineage=place.lineage, error=error)
+    yield Report(token=origin, node=node.id, status="failed", lineage=position.lineage, error=error)
     yield from _cancel_timers(graph, origin)
-    yield from recover(graph, place, node, error, _outer_errors(graph, node))
+    yield from recover(graph, position, node, error, _outer_errors(graph, node))
 
 
 def _outer_errors(graph: Graph, split: CompiledNode) -> tuple[Edge, ...]:
@@ -286,17 +288,17 @@ def expire(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
     if data is None:
         return
     origin = read_origin(data)
-    place = split_position(origin, token.token_id, now_ms)
+    position = split_position(origin, token.token_id, now_ms)
     node = graph.wiring.nodes[token.current_node]
     split = graph.wiring.nodes[origin.current_node]
     error = NodeError(
         f"not every item had arrived after {node.join_timeout_s:g} s", "AGGREGATOR_TIMEOUT"
     )
-    yield Report(token=origin, node=node.id, status="failed", lineage=place.lineage, error=error)
+    yield Report(token=origin, node=node.id, status="failed", lineage=position.lineage, error=error)
     yield from _cancel_timers(graph, origin)
     others = (*graph.wiring.after_split(split.id), *_outer_errors(graph, split), *split.error)
     also = tuple(way for way in others if way.src != node.id)
-    yield from recover(graph, place, node, error, also)
+    yield from recover(graph, position, node, error, also)
     yield from ask(DiscardSplit(split=token.from_edge))
 
 

@@ -173,17 +173,17 @@ class ServerlessProgram:
         if stopped is None:
             store, _ = yield from branches.load_state(token)
             stopped = self._walk(token, store.view)
-        place = position_of(token, now_ms)
+        position = position_of(token, now_ms)
         stop = stopped.stop
         if stop is None:
-            yield from branches.escape(place, stopped.walk.state)
+            yield from branches.escape(position, stopped.walk.state)
             return
         if isinstance(stop, Act):
             stop = self._resume(stopped.walk, stop, outcome, now_ms)
         elif isinstance(stop, BeginListening):
             stop = self._after_subscription(stopped.walk, stop, outcome)
-        yield from self._report(place, stopped.walk)
-        yield from self._follow(place, stopped, stop, dice)
+        yield from self._report(position, stopped.walk)
+        yield from self._follow(position, stopped, stop, dice)
 
     def _resume(self, walk: Walk, stop: Act, outcome: Outcome, now_ms: int) -> Stop:
         walk.acted = True
@@ -207,14 +207,14 @@ class ServerlessProgram:
             return stop.then
         return walk.go(Action("raise", fault_of(outcome.error, "").value()))
 
-    def _report(self, place: Position, walk: Walk) -> Judgement[None]:
+    def _report(self, position: Position, walk: Walk) -> Judgement[None]:
         for at, visit in walk.visits.items():
             failed = visit.fault is not None
             yield Report(
-                token=place.token,
+                token=position.token,
                 node=at,
                 status="failed" if failed else "success",
-                lineage=place.lineage,
+                lineage=position.lineage,
                 output=None if failed else encode(visit.output),
                 error=to_error(visit.fault) if visit.fault is not None else None,
                 details={"visits": visit.times} if visit.times > 1 else None,
@@ -222,70 +222,70 @@ class ServerlessProgram:
             )
 
     def _follow(
-        self, place: Position, stopped: _WalkStop, stop: Stop, dice: float
+        self, position: Position, stopped: _WalkStop, stop: Stop, dice: float
     ) -> Judgement[None]:
-        state, store, token = stopped.walk.state, stopped.store, place.token
+        state, store, token = stopped.walk.state, stopped.store, position.token
         match stop:
             case Go(action, limit_ms):
                 state.action = action
                 if limit_ms is not None:
-                    timer = branches.limit_timer(place, "", token.current_node, limit_ms)
+                    timer = branches.limit_timer(position, "", token.current_node, limit_ms)
                     yield SetTimer(timer, token.started_at + limit_ms)
-                yield from branches.publish_next(store, state, place, token.current_node, "next")
+                yield from branches.publish_next(store, state, position, token.current_node, "next")
             case Sleep():
-                yield from self._sleep(place, stopped, stop, dice)
+                yield from self._sleep(position, stopped, stop, dice)
             case Spread() | Limit() | Attempt():
                 if stop.task.at not in stopped.walk.visits:
-                    yield from branches.report_waiting(place, stop)
-                yield from branches.open_scope(self.workflow, place, store, state, stop)
+                    yield from branches.report_waiting(position, stop)
+                yield from branches.open_scope(self.workflow, position, store, state, stop)
             case PathEnd():
-                yield from self._done(place, stopped, stop)
+                yield from self._done(position, stopped, stop)
             case Escape(action):
-                yield from self._escape(place, stopped, action)
+                yield from self._escape(position, stopped, action)
             case RunFailure(fault):
-                yield from self._halt(place, fault, state.context)
+                yield from self._halt(position, fault, state.context)
             case Hear(task):
                 # A status that this message reports of the listen is then its last.
                 reported = task.at in stopped.walk.visits
                 yield from subscriptions.suspend_for_event(
-                    place, store, state, task, reported=reported
+                    position, store, state, task, reported=reported
                 )
             case AwaitRun(at, address):
-                yield from subscriptions.suspend_for_run(place, store, state, at, address)
+                yield from subscriptions.suspend_for_run(position, store, state, at, address)
             case Act() | BeginListening():
                 raise TypeError("a walk that has acted stops before the next activity")
             case _:
                 assert_never(stop)
 
-    def _done(self, place: Position, stopped: _WalkStop, stop: PathEnd) -> Judgement[None]:
+    def _done(self, position: Position, stopped: _WalkStop, stop: PathEnd) -> Judgement[None]:
         state = stopped.walk.state
-        if not place.lineage:
-            yield from self._complete(place, stop.output, state.context)
+        if not position.lineage:
+            yield from self._complete(position, stop.output, state.context)
             return
-        fork = self.workflow.tasks.get(place.lineage[-1].split_node_id)
+        fork = self.workflow.tasks.get(position.lineage[-1].split_node_id)
         if isinstance(fork, ForkTask) and fork.compete:
-            yield from self._escape(place, stopped, Action("complete", stop.output))
+            yield from self._escape(position, stopped, Action("complete", stop.output))
         else:
             left = branches.scope_result(state, stop.output, stop.then)
-            yield from flow.leave(self, place, left)
+            yield from flow.leave(self, position, left)
 
-    def _escape(self, place: Position, stopped: _WalkStop, action: Action) -> Judgement[None]:
+    def _escape(self, position: Position, stopped: _WalkStop, action: Action) -> Judgement[None]:
         """Leave the scope by a message of its own: handled twice, it does the same again."""
         state = stopped.walk.state
         state.frames, state.action, state.escaping = [], action, True
         yield from branches.publish_next(
-            stopped.store, state, place, place.token.current_node, "escape"
+            stopped.store, state, position, position.token.current_node, "escape"
         )
 
     def _sleep(
-        self, place: Position, stopped: _WalkStop, stop: Sleep, dice: float
+        self, position: Position, stopped: _WalkStop, stop: Sleep, dice: float
     ) -> Judgement[None]:
-        state, token = stopped.walk.state, place.token
+        state, token = stopped.walk.state, position.token
         state.action = stop.action
         due_ms = stopped.walk.context.now_ms + stop.delay_ms + round(stop.jitter_ms * dice)
         context = yield from branches.save_state(stopped.store, state)
         child = branches.child_token(
-            msgspec.structs.replace(place, context=context),
+            msgspec.structs.replace(position, context=context),
             stop.at,
             "retry" if stop.fault else "woke",
         )
@@ -297,7 +297,7 @@ class ServerlessProgram:
                 token=token,
                 node=stop.at,
                 status="waiting",
-                lineage=place.lineage,
+                lineage=position.lineage,
                 metadata={"resume_at": due_ms},
                 details={"retry": state.frames[-1].attempt} if stop.fault else None,
             )
@@ -306,25 +306,25 @@ class ServerlessProgram:
         else:
             yield Publish(child)
 
-    def _complete(self, place: Position, output: Any, exported: Any) -> Judgement[None]:
+    def _complete(self, position: Position, output: Any, exported: Any) -> Judgement[None]:
         context = Context()
         for name, value in ((OUTPUT, output), ("context", exported)):
             if name == OUTPUT or value is not None:
                 context, payload = context.add(f"${name}", encode(value))
                 if payload is not None:
                     yield StorePayload(payload)
-        place = msgspec.structs.replace(place, context=context)
-        yield from flow.leave(self, place, flow.leaf_of(OUTPUT, 0, place))
+        position = msgspec.structs.replace(position, context=context)
+        yield from flow.leave(self, position, flow.leaf_of(OUTPUT, 0, position))
 
-    def _halt(self, place: Position, fault: Fault, exported: Any) -> Judgement[None]:
+    def _halt(self, position: Position, fault: Fault, exported: Any) -> Judgement[None]:
         """End the run with an error; its context is stored, its inner state is dropped."""
         context = Context()
         if exported is not None:
             context, payload = context.add("$context", encode(exported))
             if payload is not None:
                 yield StorePayload(payload)
-        place = msgspec.structs.replace(place, context=context)
-        yield from flow.halt(self, place, fault.instance, to_error(fault), "halted")
+        position = msgspec.structs.replace(position, context=context)
+        yield from flow.halt(self, position, fault.instance, to_error(fault), "halted")
 
     # -- signals and second deliveries ---------------------------------------------------------
 
@@ -353,14 +353,14 @@ class ServerlessProgram:
         """Return the value of a scope that was aborted, which only a foreign message can do."""
         return error
 
-    def after_fill(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_fill(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield nothing: what follows a scope reports that it is complete."""
         yield from ()
 
-    def after_join(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+    def after_join(self, origin: Token, values: list[bytes], position: Position) -> Judgement[None]:
         """Yield what follows a scope whose paths are all complete."""
-        yield from branches.join(origin, values, place)
+        yield from branches.join(origin, values, position)
 
-    def after_overspend(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_overspend(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield nothing: scopes have no budget of failures."""
         yield from ()

@@ -44,7 +44,7 @@ Inside = tuple[WalkState, str]
 
 def open_scope(
     workflow: ServerlessWorkflow,
-    place: Position,
+    position: Position,
     store: StateStore,
     state: WalkState,
     stop: Spread | Limit | Attempt,
@@ -54,7 +54,7 @@ def open_scope(
     outside = msgspec.structs.replace(state, action=_when_complete(stop))
     context = yield from save_state(store, outside)
     origin = msgspec.structs.replace(
-        place.token,
+        position.token,
         workflow_definition=msgspec.UNSET,
         accumulated_context=context.inline,
         context_refs=context.refs,
@@ -62,9 +62,9 @@ def open_scope(
     )
     sending = yield from ask(
         Scatter(
-            scope=place.scope,
-            lineage=place.lineage,
-            split=place.unit,
+            scope=position.scope,
+            lineage=position.lineage,
+            split=position.unit,
             total=len(inside),
             window=len(inside),
             budget=None,
@@ -74,24 +74,24 @@ def open_scope(
     if not sending:
         return
     if limit_ms is not None:
-        timer = limit_timer(place, place.unit, stop.task.at, limit_ms)
-        yield SetTimer(timer, place.now_ms + limit_ms)
+        timer = limit_timer(position, position.unit, stop.task.at, limit_ms)
+        yield SetTimer(timer, position.now_ms + limit_ms)
     for index, (inner, at) in enumerate(inside):
         context = yield from save_state(store, inner)
-        frame = item_frame(place.token.execution_id, place.unit, name, index, len(inside))
-        unit = derive(place.unit, "item", index)
-        lineage = (*place.lineage, frame)
-        within = Position(place.token, unit, place.by, lineage, context, place.now_ms)
+        frame = item_frame(position.token.execution_id, position.unit, name, index, len(inside))
+        unit = derive(position.unit, "item", index)
+        lineage = (*position.lineage, frame)
+        within = Position(position.token, unit, position.by, lineage, context, position.now_ms)
         yield Publish(child_token(within, at, "item"))
 
 
-def report_waiting(place: Position, stop: Spread | Limit | Attempt) -> Judgement[None]:
+def report_waiting(position: Position, stop: Spread | Limit | Attempt) -> Judgement[None]:
     """Report that a task waits for the paths inside it."""
     yield Report(
-        token=place.token,
+        token=position.token,
         node=stop.task.at,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         details={"branches": len(stop.task.branches) if isinstance(stop, Spread) else 1},
     )
 
@@ -137,7 +137,7 @@ def scope_result(state: WalkState, output: Any, then: str) -> bytes:
     return msgspec.json.encode({"output": output, "context": state.context, "then": then})
 
 
-def join(origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+def join(origin: Token, values: list[bytes], position: Position) -> Judgement[None]:
     """Every path of a scope is complete: continue outside."""
     store, state = yield from load_state(origin)
     results = [decode(value) for value in values]
@@ -150,13 +150,13 @@ def join(origin: Token, values: list[bytes], place: Position) -> Judgement[None]
         state.context = result["context"]
         state.action = msgspec.structs.replace(action, value=result["output"], then=result["then"])
     yield CancelTimer(_timer_id(origin.token_id))
-    yield from publish_next(store, state, place, origin.current_node, "joined")
+    yield from publish_next(store, state, position, origin.current_node, "joined")
 
 
-def escape(place: Position, leaving: WalkState) -> Judgement[None]:
+def escape(position: Position, leaving: WalkState) -> Judgement[None]:
     """Leave a scope before it is complete; the path's action is done outside."""
-    frame = place.lineage[-1]
-    data = yield from ask(Overdue(split=frame.split_token, by=place.by))
+    frame = position.lineage[-1]
+    data = yield from ask(Overdue(split=frame.split_token, by=position.by))
     if data is None:
         return
     origin = read_origin(data)
@@ -164,7 +164,7 @@ def escape(place: Position, leaving: WalkState) -> Judgement[None]:
     if leaving.action.kind == "end" or state.action.kind != "complete":
         state.context = leaving.context
     state.action = leaving.action
-    outside = split_position(origin, place.by, place.now_ms)
+    outside = split_position(origin, position.by, position.now_ms)
     yield CancelTimer(_timer_id(frame.split_token))
     yield from publish_next(store, state, outside, origin.current_node, "escaped")
     yield from ask(DiscardSplit(split=frame.split_token))
@@ -184,15 +184,15 @@ def expire(token: Token, now_ms: int) -> Judgement[None]:
     yield from ask(DiscardSplit(split=split))
 
 
-def limit_timer(place: Position, split: str, at: str, limit_ms: int) -> Token:
+def limit_timer(position: Position, split: str, at: str, limit_ms: int) -> Token:
     """Return the token of a time limit: of a scope, or of the run (`split` "")."""
     return msgspec.structs.replace(
-        place.token,
+        position.token,
         current_node=at,
         signal="timeout",
-        token_id=_timer_id(split or place.token.execution_id),
+        token_id=_timer_id(split or position.token.execution_id),
         publish_id="",
-        parent=derive(split or place.token.execution_id, "limit", "parent"),
+        parent=derive(split or position.token.execution_id, "limit", "parent"),
         outcome="timeout",
         siblings=1,
         from_edge=split,
@@ -212,17 +212,17 @@ def _timer_id(split: str) -> str:
 
 
 def publish_next(
-    store: StateStore, state: WalkState, place: Position, at: str, tag: str
+    store: StateStore, state: WalkState, position: Position, at: str, tag: str
 ) -> Judgement[None]:
     """Publish the one token that continues a path."""
     context = yield from save_state(store, state)
-    place = msgspec.structs.replace(place, context=context)
-    yield Publish(child_token(place, state.action.at or at, tag))
+    position = msgspec.structs.replace(position, context=context)
+    yield Publish(child_token(position, state.action.at or at, tag))
 
 
-def child_token(place: Position, at: str, tag: str) -> Token:
-    """Return the token that continues from `place` at the task `at`."""
-    (token,) = children_of(place, [Edge(at, place.token.current_node, at)], tag)
+def child_token(position: Position, at: str, tag: str) -> Token:
+    """Return the token that continues from `position` at the task `at`."""
+    (token,) = children_of(position, [Edge(at, position.token.current_node, at)], tag)
     return token
 
 

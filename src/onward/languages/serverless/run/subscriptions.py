@@ -60,7 +60,7 @@ def add_event_defaults(arguments: Any, walk_context: WalkContext) -> Any:
 
 
 def suspend_for_event(
-    place: Position, store: StateStore, state: WalkState, task: ListenTask, *, reported: bool
+    position: Position, store: StateStore, state: WalkState, task: ListenTask, *, reported: bool
 ) -> Judgement[None]:
     """Suspend a path until its listen has an event.
 
@@ -70,33 +70,35 @@ def suspend_for_event(
     context = yield from save_state(store, state)
     if not reported:
         yield Report(
-            token=place.token,
+            token=position.token,
             node=task.at,
             status="waiting",
-            lineage=place.lineage,
+            lineage=position.lineage,
             metadata={"signal": EVENT, "key": task.at},
         )
-    token = msgspec.structs.replace(place.token, current_node=task.at)
-    place = msgspec.structs.replace(place, token=token, context=context)
-    yield from suspend(place, address_of(EVENT, task.at), None)
+    token = msgspec.structs.replace(position.token, current_node=task.at)
+    position = msgspec.structs.replace(position, token=token, context=context)
+    yield from suspend(position, address_of(EVENT, task.at), None)
 
 
 def suspend_for_run(
-    place: Position, store: StateStore, state: WalkState, at: str, address: str
+    position: Position, store: StateStore, state: WalkState, at: str, address: str
 ) -> Judgement[None]:
     """Suspend a path until the run that it has started ends."""
     state.action = Action("complete", None, at)
     context = yield from save_state(store, state)
     name, key = read_address(address)
     yield Report(
-        token=place.token,
+        token=position.token,
         node=at,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         metadata={"signal": name, "key": key} if key else {"signal": name},
     )
-    token = msgspec.structs.replace(place.token, current_node=at)
-    yield from suspend(msgspec.structs.replace(place, token=token, context=context), address, None)
+    token = msgspec.structs.replace(position.token, current_node=at)
+    yield from suspend(
+        msgspec.structs.replace(position, token=token, context=context), address, None
+    )
 
 
 def wake(token: Token, now_ms: int) -> Judgement[None]:
