@@ -2,20 +2,20 @@
 
 On loopback nobody logs in, so a web page of another origin, or a name that was rebound to this
 machine, must not get through: `Host` and `Origin` are checked. Whether the one who asks may do
-what is asked is decided where the operation is known: `authorising`.
+what is asked is decided where the operation is known: `authorization`.
 """
 
 from __future__ import annotations
 
 import re
-import secrets
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onward.api.http.identity import LOOPBACK, Access, Recogniser
-from onward.api.http.problems import RequestRefusedError, problem_response, refusal_of
+from onward.api.http.problems import problem_response
+from onward.api.routing.refusals import RequestRefusedError, make_request_id, refusal_of
 from onward.errors import OnwardError
 from onward.ports.security.accounts import Principal
 from onward.runtime.security.audit import Auditor, AuditRecord, open_record
@@ -170,7 +170,7 @@ def _signed(send: Send, request_id: str, *, https: bool) -> Send:
 
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(10)}"
+    return given if _REQUEST_ID.fullmatch(given) else make_request_id()
 
 
 def _name(host: str) -> str:
