@@ -74,7 +74,7 @@ class Problem(View, kw_only=True):
     code: str
     instance: str
     request_id: str
-    errors: list[Place] = []
+    errors: list[Place] = msgspec.field(default_factory=list)
 
 
 def document_view(definition: Definition) -> DocumentView:

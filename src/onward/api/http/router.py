@@ -62,7 +62,7 @@ def _with_schemas(facts: Any) -> Any:
 
 
 def _endpoint_of(route: Route) -> Callable[..., Coroutine[Any, Any, Response]]:
-    """Return the function that FastAPI calls: with the parameters of the operation, as it reads them."""
+    """Return the function that FastAPI calls, with the parameters as it reads them."""
     parameters = [parameter for parameter in route.parameters if parameter.source != "call"]
 
     async def endpoint(**given: Any) -> Response:

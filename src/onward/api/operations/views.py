@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from onward.api.views import RequestBody, View
@@ -38,7 +39,7 @@ class WholeQuarantinedView(QuarantinedView, kw_only=True):
 class ChosenGiven(RequestBody, kw_only=True):
     """Which messages: some by their numbers in the list, or all of them."""
 
-    numbers: Numbers = []
+    numbers: Numbers = msgspec.field(default_factory=list)
     all: bool = False
 
 

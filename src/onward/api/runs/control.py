@@ -1,4 +1,4 @@
-"""Routes of run control: cancel, pause, resume, retry, adjust a split; and for many runs at once."""
+"""Routes of run control: cancel, pause, resume, retry, adjust a split; also for many runs."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from onward.api.views import Document, Identifier, RequestBody, RunStatus, Text, View
@@ -44,7 +45,7 @@ class ErrorView(View, kw_only=True):
     message: str
     code: str
     node_id: str | None = None
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class OriginView(View, kw_only=True):
@@ -84,10 +85,10 @@ class RunDetailView(RunView, kw_only=True):
     """A run with its ending. `output` is null when it is larger than can be carried here."""
 
     output: Any = None
-    output_nodes: list[str] = []
+    output_nodes: list[str] = msgspec.field(default_factory=list)
     output_carried: bool = True
     error: ErrorView | None = None
-    context: list[EntryView] = []
+    context: list[EntryView] = msgspec.field(default_factory=list)
     last_event: int
 
 
@@ -224,7 +225,7 @@ class RetryGiven(RequestBody, kw_only=True):
 
     from_nodes: Annotated[
         list[str], Meta(max_length=100, description="Execute these again too, and what follows.")
-    ] = []
+    ] = msgspec.field(default_factory=list)
     item: Annotated[
         Annotated[str, Meta(max_length=4096)] | None,
         Meta(description="Of `from_nodes` only inside this item: `users[5]`."),
@@ -274,9 +275,11 @@ class AdjustedView(View, kw_only=True):
 class RunFilter(RequestBody, kw_only=True):
     """Which runs: all that match everything given."""
 
-    execution_ids: Annotated[list[Identifier], Meta(max_length=1000)] = []
+    execution_ids: Annotated[list[Identifier], Meta(max_length=1000)] = msgspec.field(
+        default_factory=list
+    )
     workflow_id: Identifier | None = None
-    status: Annotated[list[RunStatus], Meta(max_length=10)] = []
+    status: Annotated[list[RunStatus], Meta(max_length=10)] = msgspec.field(default_factory=list)
     q: Annotated[str, Meta(max_length=128, description="A part of the run's id.")] = ""
     started_after: Annotated[str | None, Meta(description="RFC 3339.")] = None
     started_before: Annotated[str | None, Meta(description="RFC 3339.")] = None
@@ -377,8 +380,8 @@ class WaitView(View, kw_only=True):
     ] = None
     message: str | None = None
     required: int | None = None
-    decisions: list[DecisionView] = []
-    links: list[LinkView] = []
+    decisions: list[DecisionView] = msgspec.field(default_factory=list)
+    links: list[LinkView] = msgspec.field(default_factory=list)
     no_links: Annotated[str | None, Meta(description="Why there can be no links.")] = None
 
 

@@ -24,8 +24,8 @@ class _Scheduled(RequestBody, kw_only=True):
     overlap: Annotated[
         Overlap,
         Meta(
-            description="What a time does that comes while the run before it goes on: it is skipped,"
-            " waits for its end, starts beside it, or cancels it."
+            description="What a time does that comes while the run before it goes on:"
+            " it is skipped, waits for its end, starts beside it, or cancels it."
         ),
     ] = "skip"
     misfire: Annotated[

@@ -1,9 +1,10 @@
-"""What the API takes and gives of workflows, of how their runs start, and of what they consist of."""
+"""What the API takes and gives of workflows, start rules, node types and expressions."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from onward.api.views import Document, Identifier, Place, RequestBody, Text, View
@@ -174,7 +175,7 @@ class EvaluateGiven(RequestBody, kw_only=True):
     input: Annotated[Any, Meta(description="What `.` and `$input` are.")] = None
     variables: Annotated[
         dict[str, Any], Meta(description="What `$name` is, by name without the `$`.")
-    ] = {}
+    ] = msgspec.field(default_factory=dict)
     execution_id: Annotated[
         Identifier | None,
         Meta(description="A run whose data the variables are; `variables` come on top."),
