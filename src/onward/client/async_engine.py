@@ -75,7 +75,7 @@ class AsyncEngine(ApiRequests):
         return await self.get(Workflow, f"/workflows/{workflow_id}")
 
     async def validate(self, definition: Definition) -> Examined:
-        """Return every problem of a document; nothing is kept."""
+        """Return every problem of a document; nothing is saved."""
         return await self.post(
             Examined, "/workflows:validate", {"definition": document(definition)}
         )
@@ -83,9 +83,9 @@ class AsyncEngine(ApiRequests):
     async def push(
         self, definition: Definition, *, note: str = "", publish: bool = True
     ) -> Workflow:
-        """Keep a document: a new workflow, or the next version of the one it names.
+        """Save a document: a new workflow, or the next version of the one it names.
 
-        A document that equals the newest version is not kept twice.
+        A document that equals the newest version is not saved twice.
         """
         given = document(definition)
         examined = await self.validate(definition)
@@ -165,7 +165,7 @@ class AsyncEngine(ApiRequests):
         priority: int = 0,
         timeout_ms: int | None = None,
     ) -> AsyncRun:
-        """Start a run of a workflow, by its id, or of a document that is not kept as one.
+        """Start a run of a workflow, by its id, or of a document that is not saved as one.
 
         With a `key`, a repeated call starts nothing and returns the run that it started before.
         The higher the priority, from 0 to 5, the sooner; a run that takes longer than
@@ -300,7 +300,7 @@ class AsyncEngine(ApiRequests):
         enabled: bool = True,
         secret: str | None = None,
     ) -> Facts:
-        """Let something start runs of a workflow; `secret` of a webhook is told this once."""
+        """Let something start runs of a workflow; `secret` of a webhook is returned this once."""
         body = {
             "trigger_id": trigger_id,
             "workflow_id": workflow_id,
@@ -313,7 +313,7 @@ class AsyncEngine(ApiRequests):
     async def change_trigger(
         self, trigger_id: str, settings: Mapping[str, Any], *, enabled: bool = True
     ) -> Facts:
-        """Give a trigger other settings of its kind; a schedule goes on from now."""
+        """Give a trigger other settings of its kind; a schedule continues from now."""
         body = {"settings": dict(settings), "enabled": enabled}
         return dict(await self.call("PUT", f"/triggers/{trigger_id}", body=body))
 
@@ -363,7 +363,7 @@ class AsyncEngine(ApiRequests):
     async def preview_schedule(
         self, settings: Mapping[str, Any], count: int = 5, after: str | None = None
     ) -> list[str]:
-        """Return when a schedule would be due; nothing is kept."""
+        """Return when a schedule would be due; nothing is saved."""
         body = {"settings": dict(settings), "count": count, "after": after}
         return list((await self.call("POST", "/triggers:preview", body=body))["times"])
 
@@ -393,7 +393,7 @@ class AsyncEngine(ApiRequests):
         *,
         workflows: Sequence[str] | None = None,
     ) -> Facts:
-        """Seal and keep a credential; `workflows` are those that may use it, None is every one."""
+        """Seal and save a credential; `workflows` are those that may use it, None is every one."""
         body = {"name": name, "type": kind, "fields": dict(fields), "workflows": workflows}
         return dict(await self.call("POST", "/credentials", body=body))
 
@@ -547,7 +547,7 @@ class AsyncEngine(ApiRequests):
         return list((await self.call("POST", "/quarantine:release", body=body))["items"])
 
     async def discard_messages(self, numbers: Sequence[int] | None = None) -> list[Facts]:
-        """Throw messages away for good, by their numbers or (None) all of them."""
+        """Discard messages for good, by their numbers or (None) all of them."""
         body = _chosen(numbers)
         return list((await self.call("POST", "/quarantine:discard", body=body))["items"])
 

@@ -77,7 +77,7 @@ class AsyncRun:
     async def events(self, after: int = 0) -> AsyncGenerator[Event, None]:
         """Iterate over the events above a number as they happen, until the run has ended.
 
-        A connection that breaks is made again: every event comes once and in order.
+        A connection that breaks is opened again: every event comes once and in order.
         """
         path = f"{PREFIX}{self._path}/events/stream"
         begin = str(after) if after else ""

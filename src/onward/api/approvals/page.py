@@ -32,7 +32,7 @@ _FORM = """<p>{message}</p>
 
 
 def decision_page(grant: LinkGrant, awaited: Awaited) -> str:
-    """Return the page on which somebody decides."""
+    """Return the page on which an approver decides."""
     decided = "".join(
         f"<li>{escape(str(decision.get('by')))}: {escape(str(decision.get('decision')))}"
         f" {escape(str(decision.get('comment') or ''))}</li>"

@@ -1,8 +1,7 @@
-"""Routes of signed links: whoever has one may decide an approval, or resume a wait.
+"""Routes of signed links: their holder may decide an approval, or resume a wait.
 
-To GET a link changes nothing. The signature is checked before anything is looked up, and requests
-are limited like all that anybody may send. People come here from a mail, so browsers are told in
-HTML why a request is refused.
+To GET a link changes nothing. The signature is checked before anything is looked up, and the
+rate of requests is limited. People come here from a mail, so browsers are refused in HTML.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the one who asks may do what is asked: decided from the table of permissions."""
+"""Whether the caller may do what is asked: decided from the table of permissions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def _check(
 async def _touched(
     connection: HTTPConnection, permission: Permission, backend: Backend
 ) -> str | None:
-    """Return the workflow that is touched, "" for one that nobody may, None for none at all."""
+    """Return the workflow that is touched, "" for any of them, None for none."""
     match permission.reach:
         case "nothing":
             return None

@@ -25,7 +25,7 @@ class Access:
     token_hash: str = ""
     """SHA-256 of the operator's token, in hex; "" when there is none."""
     required: bool = False
-    """Whether everybody must say who they are; else whoever is on this machine is an admin."""
+    """Whether every caller must log in; if not, any caller on this machine is an administrator."""
     secure: bool = False
     """Whether browsers come by HTTPS: cookies then travel no other way."""
     body_limit: int = BODY_LIMIT
@@ -56,10 +56,10 @@ class Access:
         return f"{self.cookie}={value}; HttpOnly; Max-Age={lasts_s}; Path=/; SameSite=lax{secure}"
 
     def check(self, host: str, anyone: bool) -> None:
-        """Raise InputError for an address that others reach and nobody could enter."""
+        """Raise InputError for an address that others reach while no account exists."""
         if self.required and not self.token_hash and not anyone:
             raise InputError(
-                f"{host} can be reached from other machines, so somebody must be able to log in:"
+                f"{host} can be reached from other machines, so an account is needed:"
                 " set ONWARD_TOKEN, or run `onward users add` or `onward tokens create` first, or"
                 " listen on 127.0.0.1"
             )
@@ -80,7 +80,7 @@ class Recogniser:
         self._authenticator = authenticator
 
     async def who(self, method: str, headers: Mapping[str, str]) -> Principal | RequestRefusedError:
-        """Return who asks, or why nobody is recognised, which matters where one must be."""
+        """Return the caller, or why none is recognised: an operation may need one or not."""
         given = headers.get("authorization")
         if given is not None:
             return await self._by_header(given)
@@ -91,7 +91,7 @@ class Recogniser:
                 return RequestRefusedError(
                     403,
                     "CSRF",
-                    "send X-CSRF-Token with every change: log_in and GET /me tell it",
+                    "send X-CSRF-Token with every change: log_in and GET /me return it",
                 )
             return found
         return _unknown() if self._access.required else _LOCAL
@@ -125,6 +125,6 @@ def _unknown() -> RequestRefusedError:
     return RequestRefusedError(
         401,
         "UNAUTHORIZED",
-        "send a token (Authorization: Bearer TOKEN) that is neither over nor revoked, or log in",
+        "log in, or send a token that is still valid (Authorization: Bearer TOKEN)",
         headers={"www-authenticate": 'Bearer realm="onward"'},
     )

@@ -1,4 +1,4 @@
-"""Routes for whoever keeps onward running: timers, queues, workers, numbers, health."""
+"""Routes for operators: timers, queues, workers, numbers, health."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The operations of the API answered inside the process, without a web framework.
 
-Whoever has the engine in its own process is its administrator: nobody logs in, nothing is limited.
-What is taken and refused, and what is written to the audit log, is the same as over HTTP.
+A program with the engine in its own process is its administrator: there is no login and no limit
+of rate. What is taken and refused, and what is written to the audit log, is the same as over HTTP.
 """
 
 from __future__ import annotations

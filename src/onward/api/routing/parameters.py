@@ -44,7 +44,7 @@ def read_cursor(cursor: str | None, kind: type[T]) -> T | None:
 
 
 def read_text_cursor(cursor: str | None, default: str = "") -> str:
-    """Return the text that a list by name goes on after."""
+    """Return the text after which a list by name continues."""
     (after,) = read_cursor(cursor, tuple[str]) or (default,)
     if "\0" in after:  # which one of the stores could not be asked about
         raise _bad_cursor()
@@ -52,7 +52,7 @@ def read_text_cursor(cursor: str | None, default: str = "") -> str:
 
 
 def read_number_cursor(cursor: str | None, default: int = 0) -> int:
-    """Return the number that a list goes on at."""
+    """Return the number at which a list continues."""
     (number,) = read_cursor(cursor, tuple[int]) or (default,)
     return max(0, min(number, FARTHEST))
 

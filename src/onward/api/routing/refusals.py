@@ -156,7 +156,7 @@ _PLAIN: dict[type[OnwardError], tuple[int, str]] = {
 
 
 def refusal_of(problem: Exception) -> RequestRefusedError:
-    """Return what an error means to the caller; of one that is not foreseen only its log tells."""
+    """Return what an error means to the caller; only the log has details of an unforeseen one."""
     match problem:
         case RequestRefusedError():
             return problem

@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an operation answers: a whole body, or chunks of one that goes on."""
+    """What an operation answers: a whole body, or a stream of chunks."""
 
     body: bytes = b""
     status: int = 200
@@ -58,7 +58,7 @@ class Call:
     """What came with a request besides its parameters."""
 
     who: Principal | RequestRefusedError
-    """Who calls, or why nobody is recognised."""
+    """Who calls, or why the caller is not recognised."""
     method: str
     base_url: str
     headers: Mapping[str, str]
@@ -67,7 +67,7 @@ class Call:
 
     @property
     def principal(self) -> Principal:
-        """Return who calls; refused when nobody is recognised."""
+        """Return who calls; refused when the caller is not recognised."""
         if isinstance(self.who, RequestRefusedError):
             raise self.who
         return self.who
@@ -153,7 +153,7 @@ class Routes:
         self._tags = tags
         self._routes: list[Route] = []
         self.refuses_in_html = refuses_in_html
-        """Whether browsers are told in HTML why a request is refused."""
+        """Whether refusals are written in HTML for browsers."""
 
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)

@@ -65,7 +65,7 @@ class RunActions:
         await self._do(run, self._backend.steering.pause)
 
     async def resume(self, run: RunRecord) -> None:
-        """Let a run go on."""
+        """Let a paused run continue."""
         await self._do(run, self._backend.steering.resume)
 
     async def retry(self, run: RunRecord, given: RetryGiven) -> StartedAttempt:

@@ -41,15 +41,15 @@ def _page(value: Any, offset: int, limit: int, *, whole: bool) -> tuple[Any, int
             end = offset + len(shown)
             return shown, end if end < len(value) else None
         case list():
-            kept: list[Any] = []
-            end = _fill(value[offset : offset + limit], kept.append)
+            members: list[Any] = []
+            end = _fill(value[offset : offset + limit], members.append)
             end += offset
-            return kept, end if end < len(value) else None
-        case dict():
-            members: dict[str, Any] = {}
-            some = list(islice(value.items(), offset, offset + limit))
-            end = offset + _fill(some, lambda pair: members.update([pair]))
             return members, end if end < len(value) else None
+        case dict():
+            entries: dict[str, Any] = {}
+            some = list(islice(value.items(), offset, offset + limit))
+            end = offset + _fill(some, lambda pair: entries.update([pair]))
+            return entries, end if end < len(value) else None
         case _:
             return value, None
 

@@ -112,10 +112,10 @@ def _add_changing(routes: Routes, service: CredentialService) -> None:
     async def create_credential(given: CredentialGiven, call: Call) -> Reply:
         """Seal and keep a credential. It can be used at once, by its name."""
         _check(given.type, given.fields)
-        made = await service.create(
+        created = await service.create(
             given.name, given.type, given.fields, _names(given.workflows), call.principal.actor
         )
-        return _tagged(made, 201)
+        return _tagged(created, 201)
 
     @routes.put("/credentials/{credential}", summary="Change a credential", view=CredentialView)
     async def change_credential(

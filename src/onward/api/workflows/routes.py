@@ -9,6 +9,7 @@ from msgspec import Meta
 from onward.api.routing.parameters import (
     FARTHEST,
     Cursor,
+    IfMatch,
     Limit,
     has_revision,
     next_cursor,
@@ -43,7 +44,6 @@ from onward.runtime.workflows.service import WorkflowService
 
 Name = Annotated[Identifier, Meta(description="The workflow's id.")]
 Number = Annotated[int, Meta(ge=1, le=2**53, description="The version's number.")]
-IfMatch = Annotated[str | None, Meta(description="The ETag that the change was made from.")]
 
 
 def workflow_routes(backend: Backend) -> Routes:
@@ -156,10 +156,10 @@ def _add_changing(routes: Routes, workflows: WorkflowService) -> None:
     async def create_workflow(given: WorkflowGiven) -> Reply:
         """Keep a document as version 1 of the workflow that it names."""
         definition = await workflows.read(given.definition)
-        made = await workflows.create(
+        created = await workflows.create(
             definition, note=given.note, publish=given.publish is not False
         )
-        return _tagged(made, 201, location=f"/api/v1/workflows/{made.workflow_id}")
+        return _tagged(created, 201, location=f"/api/v1/workflows/{created.workflow_id}")
 
     @routes.post("/{workflow_id}/versions", status=201, summary="Add a version", view=WorkflowView)
     async def add_version(
@@ -167,14 +167,14 @@ def _add_changing(routes: Routes, workflows: WorkflowService) -> None:
     ) -> Reply:
         """Keep a document as the next version. One that equals the newest is not kept twice."""
         definition = await workflows.read(given.definition)
-        made = await workflows.add_version(
+        changed = await workflows.add_version(
             workflow_id,
             definition,
             read_if_match(if_match),
             note=given.note,
             publish=given.publish is True,
         )
-        return _tagged(made)
+        return _tagged(changed)
 
     @routes.post("/{workflow_id}:publish", summary="Publish a version", view=WorkflowView)
     async def publish_version(

@@ -88,7 +88,7 @@ def open_inside(
     credential_store: Path | None = None,
     key_file: Path | None = None,
 ) -> AbstractAsyncContextManager[LocalTransport]:
-    """Start an engine on a file; its unfinished runs go on."""
+    """Start an engine on a file; its unfinished runs continue."""
     settings = EmbeddedSettings(database, slots, env_file, credential_store, key_file)
     return _open(open_embedded_backend(settings))
 
