@@ -17,8 +17,8 @@ from onward.kernel.records import Definition
 
 T = TypeVar("T")
 
-Identifier = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]{1,128}$")]
-Text = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*$")]
+Identifier = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]{1,128}\Z")]
+Text = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00]*\Z")]
 RunStatus = Literal["parked", "running", "completed", "failed", "halted", "cancelled"]
 Document = dict[str, Any] | str
 

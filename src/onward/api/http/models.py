@@ -53,6 +53,8 @@ def _tag_field(kind: Any) -> str | None:
 
 def _field_of(meta: Any) -> Any:
     facts = {name: getattr(meta, name) for name in _LIMITS}
+    if facts["pattern"]:  # the end of a text, as Python writes it and as JSON Schema does
+        facts["pattern"] = facts["pattern"].replace(r"\Z", "$")
     return Field(**{name: value for name, value in facts.items() if value is not None})
 
 

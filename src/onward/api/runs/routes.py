@@ -178,7 +178,7 @@ def _add_pages(routes: Routes, backend: Backend) -> None:
         execution_id: RunId,
         node_id: Annotated[str, Meta(max_length=1024, description="Of this node.")] = "",
         status: Annotated[
-            str, Meta(pattern="^(success|failed|waiting)?$", description="With this status.")
+            str, Meta(pattern=r"^(success|failed|waiting)?\Z", description="With this status.")
         ] = "",
         item: Annotated[
             Annotated[str, Meta(max_length=4096)] | None,

@@ -37,7 +37,7 @@ OfRuns = Annotated[
     str,
     Meta(
         max_length=20_000,
-        pattern=r"^[a-zA-Z0-9_,-]*$",
+        pattern=r"^[a-zA-Z0-9_,-]*\Z",
         description="Of these runs, with commas; 200 at most.",
     ),
 ]

@@ -10,8 +10,8 @@ from msgspec import Meta
 from onward.api.views import Document, Identifier, RequestBody, RunStatus, Text, View
 from onward.kernel.run_events import EventType
 
-SignalName = Annotated[str, Meta(pattern="^[a-zA-Z0-9_-]+$", min_length=1, max_length=64)]
-Key = Annotated[str, Meta(max_length=1_000, pattern="^[^\\x00-\\x1f]*$")]
+SignalName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]+\Z", min_length=1, max_length=64)]
+Key = Annotated[str, Meta(max_length=1_000, pattern=r"^[^\x00-\x1f]*\Z")]
 Comment = Annotated[str, Meta(max_length=2_000)]
 
 # -- a run and its parts -------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from onward.api.views import Page
 from onward.kernel.timestamps import to_iso
 from onward.runtime.backend import Backend
 
-_Filter = Annotated[str, Meta(max_length=300, pattern=r"^[^\x00]*$", description="Exactly this.")]
+_Filter = Annotated[str, Meta(max_length=300, pattern=r"^[^\x00]*\Z", description="Exactly this.")]
 
 
 def audit_routes(backend: Backend) -> Routes:

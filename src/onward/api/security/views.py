@@ -9,12 +9,12 @@ from msgspec import Meta
 from onward.api.views import Identifier, RequestBody, View
 from onward.ports.security.accounts import Role
 
-UserName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9._@+-]{1,100}$")]
-CredentialName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+UserName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9._@+-]{1,100}\Z")]
+CredentialName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")]
 Password = Annotated[str, Meta(max_length=1000)]
-Label = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")]
-FieldName = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,99}$")]
-FieldValue = Annotated[str, Meta(max_length=16_384, pattern=r"^[^\x00]*$")]
+Label = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,100}\Z")]
+FieldName = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,99}\Z")]
+FieldValue = Annotated[str, Meta(max_length=16_384, pattern=r"^[^\x00]*\Z")]
 Workflows = Annotated[list[Identifier], Meta(max_length=1000)]
 LONGEST_S = 10 * 366 * 24 * 60 * 60
 
@@ -170,7 +170,7 @@ class CredentialView(View, kw_only=True):
 class TrialGiven(RequestBody, kw_only=True):
     """What to try an HTTP credential on: something that only it opens."""
 
-    url: Annotated[str, Meta(pattern=r"^https?://[^\s@]{1,2000}$")] | None = None
+    url: Annotated[str, Meta(pattern=r"^https?://[^\s@]{1,2000}\Z")] | None = None
 
 
 class TrialView(View, kw_only=True):

@@ -80,7 +80,7 @@ def _add_reading(routes: Routes, backend: Backend, triggers: TriggerService) -> 
         kind: Annotated[
             str,
             Meta(
-                pattern="^(manual|webhook|cron|interval|event|after|on)?$",
+                pattern=r"^(manual|webhook|cron|interval|event|after|on)?\Z",
                 description="Of this kind only.",
             ),
         ] = "",

@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from onward.api.views import Identifier, RequestBody, View
 
-Pattern = Annotated[str, Meta(max_length=1024, pattern=r"^[^\x00]*$")]
-HookPath = Annotated[str, Meta(pattern=r"^([a-zA-Z0-9_-]{1,128})?$")]
+Pattern = Annotated[str, Meta(max_length=1024, pattern=r"^[^\x00]*\Z")]
+HookPath = Annotated[str, Meta(pattern=r"^([a-zA-Z0-9_-]{1,128})?\Z")]
 Overlap = Literal["skip", "queue", "allow", "cancel"]
 DAY_MS = 24 * 60 * 60 * 1000
 
