@@ -81,7 +81,7 @@ def link_routes(backend: Backend) -> Routes:
         value = read_json(call.body) if call.body else None
         await links.sender.signal(run, grant.address, grant.person, value, "callback")
         name, _ = read_address(grant.address)
-        return json_reply(CallbackView(execution_id=run.execution_id, signal=name), 202)
+        return json_reply(CallbackView(execution_id=run.execution_id, signal=name))
 
     return routes
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -39,13 +39,14 @@ class Reply:
     """What an operation answers: a whole body, or a stream of chunks."""
 
     body: bytes = b""
-    status: int = 200
+    status: int = 0
+    """0: the status that the route declares."""
     headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str | None = "application/json"
     chunks: AsyncIterator[bytes] | None = None
 
 
-def json_reply(view: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+def json_reply(view: Any, status: int = 0, headers: Mapping[str, str] | None = None) -> Reply:
     """Return a view as the answer, whatever data is in it and however deep it nests."""
     return Reply(_encode(view), status, headers or {})
 
@@ -138,9 +139,10 @@ class Route:
     async def call(self, arguments: Mapping[str, Any]) -> Reply:
         """Call the operation with its parameters by name."""
         answer = await self.handler(**arguments)
-        if isinstance(answer, Reply):
-            return answer
-        return NO_CONTENT if answer is None else json_reply(answer, self.status)
+        if answer is None:
+            return NO_CONTENT
+        reply = answer if isinstance(answer, Reply) else json_reply(answer)
+        return reply if reply.status else replace(reply, status=self.status)
 
 
 class Routes:

@@ -186,7 +186,7 @@ def _add_retry(routes: Routes, backend: Backend, actions: RunActions) -> None:
             kept=attempt.kept,
             repeated=attempt.repeated,
         )
-        return json_reply(view, 201, {"location": f"/api/v1/runs/{attempt.execution_id}"})
+        return json_reply(view, headers={"location": f"/api/v1/runs/{attempt.execution_id}"})
 
 
 def _add_bulk(routes: Routes, backend: Backend, actions: RunActions) -> None:

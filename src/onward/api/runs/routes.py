@@ -46,8 +46,6 @@ from onward.ports.storage.run_queries import RunQuery, VisitQuery
 from onward.runtime.backend import Backend
 from onward.runtime.security.audit import note
 
-Run = Annotated[Identifier, Meta(description="The run's id.")]
-
 
 def run_routes(backend: Backend) -> Routes:
     """Return the routes of runs."""

@@ -115,7 +115,7 @@ def _add_changing(routes: Routes, service: CredentialService) -> None:
         created = await service.create(
             given.name, given.type, given.fields, _names(given.workflows), call.principal.actor
         )
-        return _tagged(created, 201)
+        return _tagged(created)
 
     @routes.put("/credentials/{credential}", summary="Change a credential", view=CredentialView)
     async def change_credential(
@@ -182,9 +182,9 @@ def _names(given: list[str] | None) -> tuple[str, ...] | None:
     return None if given is None else tuple(sorted(set(given)))
 
 
-def _tagged(credential: Credential, status: int = 200) -> Reply:
+def _tagged(credential: Credential) -> Reply:
     headers = {"etag": write_etag(credential.revision)}
-    return json_reply(credential_view(credential), status, headers)
+    return json_reply(credential_view(credential), headers=headers)
 
 
 def credential_view(credential: Credential) -> CredentialView:

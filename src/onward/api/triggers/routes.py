@@ -119,7 +119,7 @@ def _add_changing(routes: Routes, triggers: TriggerService) -> None:
             enabled=given.enabled,
             secret=given.secret,
         )
-        return _with_secret(created, 201)
+        return _with_secret(created, is_new=True)
 
     @routes.put("/{trigger_id}", summary="Change a trigger", view=TriggerMadeView)
     async def change_trigger(
@@ -191,7 +191,7 @@ def _add_firing(routes: Routes, backend: Backend, triggers: TriggerService, fire
         trigger = await triggers.known(trigger_id)
         key = f"manual-{idempotency_key or backend.chance.publish_id()}"
         trigger_input = _input_of(trigger, given, backend.clock.now_ms())
-        return json_reply(firing_view(await firer.fire(trigger, "manual", key, trigger_input)), 202)
+        return json_reply(firing_view(await firer.fire(trigger, "manual", key, trigger_input)))
 
     @routes.post("/{trigger_id}/backfills", status=202, summary="Make up for a range")
     async def backfill_trigger(trigger_id: Name, given: BackfillGiven) -> BackfillView:
@@ -260,15 +260,15 @@ def _tagged(trigger: Trigger) -> Reply:
     return json_reply(trigger_view(trigger), headers={"etag": write_etag(trigger.revision)})
 
 
-def _with_secret(created: CreatedTrigger, status: int = 200) -> Reply:
+def _with_secret(created: CreatedTrigger, *, is_new: bool = False) -> Reply:
     trigger = created.trigger
     view = TriggerMadeView(
         **msgspec.structs.asdict(trigger_view(trigger)), secret=created.secret or None
     )
     headers = {"etag": write_etag(trigger.revision)}
-    if status == 201:
+    if is_new:
         headers["location"] = f"/api/v1/triggers/{trigger.trigger_id}"
-    return json_reply(view, status, headers)
+    return json_reply(view, headers=headers)
 
 
 def trigger_view(trigger: Trigger) -> TriggerView:

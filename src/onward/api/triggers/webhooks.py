@@ -192,7 +192,7 @@ def _add_events(routes: Routes, backend: Backend, firer: Firer) -> None:
         taken = await triggers.take(event)
         fired = [firing_view(firing) for firing in taken.fired]
         view = EventTakenView(fired=fired, listens=listens, failed=taken.failed)
-        return json_reply(view, 202)
+        return json_reply(view)
 
 
 async def _publish_to_runs(backend: Backend, event: Event) -> int:

@@ -159,7 +159,7 @@ def _add_changing(routes: Routes, workflows: WorkflowService) -> None:
         created = await workflows.create(
             definition, note=given.note, publish=given.publish is not False
         )
-        return _tagged(created, 201, location=f"/api/v1/workflows/{created.workflow_id}")
+        return _tagged(created, location=f"/api/v1/workflows/{created.workflow_id}")
 
     @routes.post("/{workflow_id}/versions", status=201, summary="Add a version", view=WorkflowView)
     async def add_version(
@@ -260,9 +260,9 @@ def _within(index: int, problem: DocumentProblem) -> DocumentProblem:
     )
 
 
-def _tagged(workflow: WorkflowRecord, status: int = 200, **headers: str) -> Reply:
+def _tagged(workflow: WorkflowRecord, **headers: str) -> Reply:
     headers["etag"] = write_etag(workflow.revision)
-    return json_reply(workflow_view(workflow), status, headers)
+    return json_reply(workflow_view(workflow), headers=headers)
 
 
 def workflow_view(workflow: WorkflowRecord) -> WorkflowView:
