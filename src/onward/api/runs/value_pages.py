@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from onward.api.http.problems import RequestRefusedError
-from onward.api.views import DataView, Place
+from onward.api.routing.refusals import RequestRefusedError
+from onward.api.runs.views import DataView
+from onward.api.views import Place
+from onward.expressions.reference import type_name
 
-ROOM = 256 * 1024
+PAGE_BYTES = 256 * 1024
 """Bytes of one answer; what does not fit is on the next page, or behind a longer pointer."""
-
-Kind = Literal["object", "array", "string", "number", "boolean", "null"]
 
 
 def part_of(value: Any, pointer: str, offset: int, limit: int) -> DataView:
     """Return the part of `value` at `pointer`: all of it if it fits, else a page of it."""
-    chosen = _at(value, pointer)
+    chosen = _resolve(value, pointer)
     size = len(msgspec.json.encode(chosen))
-    kind = _kind(chosen)
     length = len(chosen) if isinstance(chosen, dict | list | str) else None
-    shown, following = _page(chosen, offset, limit, whole=size <= ROOM)
+    shown, following = _page(chosen, offset, limit, whole=size <= PAGE_BYTES)
     return DataView(
         pointer=pointer,
-        kind=kind,
+        kind=type_name(chosen),
         bytes=size,
         length=length,
         offset=offset,
@@ -38,29 +37,29 @@ def _page(value: Any, offset: int, limit: int, *, whole: bool) -> tuple[Any, int
     """Return the members from `offset` on that fit, and where the rest begins."""
     match value:
         case str():
-            shown = value[offset : offset + (len(value) if whole else ROOM // 4)]
+            shown = value[offset : offset + (len(value) if whole else PAGE_BYTES // 4)]
             end = offset + len(shown)
             return shown, end if end < len(value) else None
         case list():
-            kept: list[Any] = []
-            end = _fill(value[offset : offset + limit], kept.append)
+            members: list[Any] = []
+            end = _fill(value[offset : offset + limit], members.append)
             end += offset
-            return kept, end if end < len(value) else None
-        case dict():
-            members: dict[str, Any] = {}
-            some = list(islice(value.items(), offset, offset + limit))
-            end = offset + _fill(some, lambda pair: members.update([pair]))
             return members, end if end < len(value) else None
+        case dict():
+            entries: dict[str, Any] = {}
+            some = list(islice(value.items(), offset, offset + limit))
+            end = offset + _fill(some, lambda pair: entries.update([pair]))
+            return entries, end if end < len(value) else None
         case _:
             return value, None
 
 
 def _fill(parts: list[Any], keep: Any) -> int:
     """Keep parts while there is room, a large one as null: it has a pointer of its own."""
-    room = ROOM
+    room = PAGE_BYTES
     for count, part in enumerate(parts):
         size = len(msgspec.json.encode(part))
-        if size > ROOM:
+        if size > PAGE_BYTES:
             keep((part[0], None) if isinstance(part, tuple) else None)
             continue
         if size > room:
@@ -70,9 +69,9 @@ def _fill(parts: list[Any], keep: Any) -> int:
     return len(parts)
 
 
-def _at(value: Any, pointer: str) -> Any:
+def _resolve(value: Any, pointer: str) -> Any:
     if pointer and not pointer.startswith("/"):
-        raise _nowhere(pointer, 'a JSON pointer is empty or begins with "/"')
+        raise _nothing_there(pointer, 'a JSON pointer is empty or begins with "/"')
     walked = ""
     for raw in pointer.split("/")[1:]:
         name = raw.replace("~1", "/").replace("~0", "~")
@@ -81,7 +80,7 @@ def _at(value: Any, pointer: str) -> Any:
         elif isinstance(value, list) and _index(name) is not None and int(name) < len(value):
             value = value[int(name)]
         else:
-            raise _nowhere(pointer, f"{walked or 'the value'} has no {name!r}")
+            raise _nothing_there(pointer, f"{walked or 'the value'} has no {name!r}")
         walked = f"{walked}/{raw}"
     return value
 
@@ -91,24 +90,8 @@ def _index(name: str) -> int | None:
     return int(name) if plain and len(name) < 16 else None
 
 
-def _nowhere(pointer: str, why: str) -> RequestRefusedError:
+def _nothing_there(pointer: str, why: str) -> RequestRefusedError:
     place = Place(message=why, parameter="pointer")
     return RequestRefusedError(
         404, "NOTHING_THERE", f"pointer {pointer[:200]!r}: {why[:300]}", errors=[place]
     )
-
-
-def _kind(value: Any) -> Kind:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"

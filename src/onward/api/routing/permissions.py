@@ -28,7 +28,7 @@ class Permission(NamedTuple):
     """What an operation asks of those who ask for it."""
 
     role: Role | None
-    """The least role; None: anybody, also who is nobody."""
+    """The least role; None: any caller, recognised or not."""
     reach: Reach = "everything"
     audited: bool = False
     limit: Limit = "none"
@@ -54,7 +54,7 @@ PERMISSIONS: dict[str, Permission] = {
     "ready": _OPEN,
     "get_server": _SEE_NOTHING,
     "get_description": _SEE_NOTHING,
-    # whoever asks
+    # the caller itself
     "log_in": Permission(None, "nothing", audited=True, limit="login"),
     "log_out": Permission("viewer", "nothing", audited=True),
     "get_me": _SEE_NOTHING,
