@@ -10,13 +10,13 @@ A token is an ordinary visit of a node unless it carries a signal:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 import msgspec
 from msgspec import Raw
 
-from onward.errors import DefinitionError
+from onward.errors import DefinitionError, DocumentProblem
 from onward.kernel import flow
 from onward.kernel.context import Context, Payload
 from onward.kernel.effects import (
@@ -61,11 +61,21 @@ PAGE = 100
 """How many items one message sends at most: a huge split never holds a worker, or a transaction."""
 
 
-def compile_graph(document: Document, catalogue: Catalogue, *, page: int = PAGE) -> GraphProgram:
-    """Return the program of a document, or raise DefinitionError with every problem it has."""
-    problems = [one for one in check(document, catalogue) if one.severity == "error"]
-    if problems:
-        raise DefinitionError(problems)
+def compile_graph(
+    document: Document,
+    catalogue: Catalogue,
+    *,
+    problems: Iterable[DocumentProblem] | None = None,
+    page: int = PAGE,
+) -> GraphProgram:
+    """Return the program of a document, or raise DefinitionError with every problem it has.
+
+    `problems` is what `check` found, from a caller that has checked the document already.
+    """
+    found = check(document, catalogue) if problems is None else problems
+    errors = [problem for problem in found if problem.severity == "error"]
+    if errors:
+        raise DefinitionError(errors)
     return GraphProgram(document, wire(document, catalogue), page)
 
 
