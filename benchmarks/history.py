@@ -22,7 +22,7 @@ from onward.kernel.history import visit_record_of
 from onward.kernel.lineage import Frame
 from onward.kernel.messages import NodeStatusMessage
 from onward.kernel.records import Definition, RunRecord
-from onward.kernel.run_events import Drafts, numbered
+from onward.kernel.run_events import EventDrafts, number_events
 from onward.kernel.timestamps import to_iso
 from onward.ports.storage.journal import JournalCommit
 
@@ -69,14 +69,14 @@ def sqlite(folder: Path, many: int, size: int) -> float:
     last, prepared = 0, batches(many, size)
     began = time.perf_counter()
     for some in prepared:
-        drafts, batch = Drafts(), JournalCommit()
+        drafts, batch = EventDrafts(), JournalCommit()
         for status in some:
-            drafts.see(status)
+            drafts.add_status(status)
             run = visit_record_of(status, NOW_MS)
             if run is not None:
                 batch.node_runs.append(run)
-        events = drafts.taken().get(RUN, [])
-        batch.events += numbered(RUN, events, last)
+        events = drafts.take().get(RUN, [])
+        batch.events += number_events(RUN, events, last)
         last += len(events)
         journal.commit(batch)
     took = time.perf_counter() - began

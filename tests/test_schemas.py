@@ -13,13 +13,18 @@ from kernel.builders import item, token
 from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import MessageError
 from onward.kernel.context import Ref
-from onward.kernel.messages import NodeExecutionMessage, decode_token, encode_message, schemas
+from onward.kernel.messages import (
+    NodeExecutionMessage,
+    decode_token,
+    encode_message,
+    message_schemas,
+)
 from support.documents import TRIGGER, node, transform, workflow
 from support.harness import Lab
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 PAGE = (REFERENCE / "messages.md").read_text()
-SCHEMAS = schemas()
+SCHEMAS = message_schemas()
 EXAMPLES = re.findall(r"^```json (\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 

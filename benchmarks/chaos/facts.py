@@ -62,7 +62,7 @@ async def reasons_of(cluster: Cluster, messages: Mapping[str, int]) -> dict[str,
     if not messages.get(QUARANTINE):
         return {}
     async with cluster.quarantine() as desk:
-        return {held.execution_id: held.reason for held in await desk.everything()}
+        return {held.execution_id: held.reason for held in await desk.list_all()}
 
 
 class Witness:

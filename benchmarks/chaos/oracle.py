@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from onward.simulation.checkers import plain
+from onward.simulation.checkers import comparable_value
 
 Promise = Literal["lost", "doubled", "stuck", "wrong", "left behind", "slow", "died", "unfinished"]
 PROMISES: tuple[Promise, ...] = (
@@ -145,7 +145,7 @@ def _tombstone(key: str) -> bool:
 def comparable(context: Mapping[str, Any], *, racing: bool) -> Any:
     """Return the part of a final context on which honest runs agree."""
     chosen = {"$end": context.get("$end")} if racing else context
-    return _without_answers(plain(chosen))
+    return _without_answers(comparable_value(chosen))
 
 
 def _without_answers(value: Any) -> Any:

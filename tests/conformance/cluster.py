@@ -87,8 +87,8 @@ class ClusterLab:
         self._run = ""
         # The one thing that is not real: nobody but the scenario answers calls.
         lab.cluster.http.send = self._send  # type: ignore[method-assign]
-        fetched_documents._shelves.clear()  # a scenario knows nothing of those before it
-        oauth._shelves.clear()
+        fetched_documents._caches.clear()  # a scenario knows nothing of those before it
+        oauth._caches.clear()
         self.load_dice(FALL)
         self._write_secrets()
         time.reset()

@@ -21,7 +21,6 @@ from onward.kernel.effects import (
     DiscardMerge,
     DiscardSplit,
     ExpireMerge,
-    Filed,
     Forget,
     Late,
     Open,
@@ -30,6 +29,7 @@ from onward.kernel.effects import (
     Pending,
     Record,
     Skip,
+    SlotFilled,
     Stands,
     Superseded,
     Values,
@@ -117,7 +117,7 @@ def test_an_item_that_closed_is_closed_for_late_tokens_and_repeatable_for_its_cl
     assert Finish(1) == run.claim(token("t", lineage_stack=inside))
     assert CLOSED == run.claim(token("u", lineage_stack=inside))
     run.answer(fill(0, by="t"))
-    assert Filed() == run.answer(leave("t", inside))
+    assert SlotFilled() == run.answer(leave("t", inside))
 
 
 def test_an_aborted_item_is_closed_whatever_lives_in_it(run):

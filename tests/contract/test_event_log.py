@@ -5,10 +5,11 @@ import random
 
 import pytest
 
+from onward.adapters.postgres.connection import PostgresDatabase
 from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.store import open_store
 from onward.kernel.messages import Progress, item_frame
-from onward.kernel.run_events import Drafts, drafts_of, visit_of
+from onward.kernel.run_events import EventDrafts, events_of_batch, visit_of
 from support.ledger import completion, execution, status
 
 
@@ -26,12 +27,12 @@ def told(events):
 
 
 def test_visits_inside_a_split_are_counted():
-    drafts = Drafts()
+    drafts = EventDrafts()
     for index in range(500):
-        drafts.see(item(index))
-        drafts.see(item(index, node="b", status="running"))
+        drafts.add_status(item(index))
+        drafts.add_status(item(index, node="b", status="running"))
 
-    (events,) = drafts.taken().values()
+    (events,) = drafts.take().values()
 
     assert [("node.items", "a")] == told(events)
     assert (500, 0) == (events[0].succeeded, events[0].failed)
@@ -40,43 +41,43 @@ def test_visits_inside_a_split_are_counted():
 
 
 def test_of_progress_only_the_newest_is_kept():
-    drafts = Drafts()
+    drafts = EventDrafts()
     for done in range(1, 100):
-        drafts.see(status(node_id="all", status="waiting", progress=Progress(done, 100)))
+        drafts.add_status(status(node_id="all", status="waiting", progress=Progress(done, 100)))
 
-    (events,) = drafts.taken().values()
+    (events,) = drafts.take().values()
 
     assert [("node.progress", "all")] == told(events)
     assert 99 == events[0].processed
 
 
 def test_an_attempt_that_is_followed_by_another_is_not_counted():
-    drafts = Drafts()
-    drafts.see(item(1, status="failed", metadata={"next_attempt": 2}))
+    drafts = EventDrafts()
+    drafts.add_status(item(1, status="failed", metadata={"next_attempt": 2}))
 
-    assert {} == drafts.taken()
+    assert {} == drafts.take()
 
 
 def test_a_task_begins_before_what_happens_inside_of_it():
-    drafts = Drafts()
-    drafts.see(status(node_id="/do/0/try", status="running"))
-    drafts.see(status("t2", node_id="/do/0/try/try/0/ask", status="running"))
-    drafts.see(status("t2", node_id="/do/0/try/try/0/ask", status="failed"))
-    drafts.see(status(node_id="/do/0/try", status="waiting"))
+    drafts = EventDrafts()
+    drafts.add_status(status(node_id="/do/0/try", status="running"))
+    drafts.add_status(status("t2", node_id="/do/0/try/try/0/ask", status="running"))
+    drafts.add_status(status("t2", node_id="/do/0/try/try/0/ask", status="failed"))
+    drafts.add_status(status(node_id="/do/0/try", status="waiting"))
 
-    (events,) = drafts.taken().values()
+    (events,) = drafts.take().values()
 
     inside = ("node.failed", "/do/0/try/try/0/ask")
     assert [("node.running", "/do/0/try"), inside, ("node.waiting", "/do/0/try")] == told(events)
 
 
 def test_what_happens_elsewhere_does_not_make_the_beginning_of_a_task_news():
-    drafts = Drafts()
-    drafts.see(status(node_id="/do/0/a", status="running"))
-    drafts.see(status("t2", node_id="/do/0/ab/do/0/c"))
-    drafts.see(status(node_id="/do/0/a"))
+    drafts = EventDrafts()
+    drafts.add_status(status(node_id="/do/0/a", status="running"))
+    drafts.add_status(status("t2", node_id="/do/0/ab/do/0/c"))
+    drafts.add_status(status(node_id="/do/0/a"))
 
-    (events,) = drafts.taken().values()
+    (events,) = drafts.take().values()
 
     assert [("node.succeeded", "/do/0/ab/do/0/c"), ("node.succeeded", "/do/0/a")] == told(events)
 
@@ -84,7 +85,7 @@ def test_what_happens_elsewhere_does_not_make_the_beginning_of_a_task_news():
 def test_news_of_a_visit_that_is_in_the_history_is_no_news():
     old, new = status("t1", status="running"), status("t2")
 
-    events = drafts_of(
+    events = events_of_batch(
         [old, new, new], [], fresh={visit_of(new)}, stale={visit_of(old)}, ended_now=()
     )
 
@@ -104,7 +105,7 @@ async def masters(postgres_url):
 
 
 async def log_of(store, run="x1"):
-    archive = PostgresRunQueries(store.pool, store.place)
+    archive = PostgresRunQueries(PostgresDatabase(store.pool, store.place))
     return await archive.events(run, after=0, limit=10_000)
 
 
@@ -122,9 +123,9 @@ async def test_a_run_that_nobody_announced_begins_its_log_with_its_first_message
     found = await log_of(masters[0])
 
     assert ["run.started", "node.running", "node.succeeded", "run.ended"] == [
-        one.type for one in found
+        event.type for event in found
     ]
-    assert [1, 2, 3, 4] == [one.seq for one in found]
+    assert [1, 2, 3, 4] == [event.seq for event in found]
 
 
 async def test_a_visit_that_begins_and_ends_within_one_batch_is_told_once(masters):
@@ -132,8 +133,8 @@ async def test_a_visit_that_begins_and_ends_within_one_batch_is_told_once(master
 
     found = await log_of(masters[0])
 
-    assert ["run.started", "node.succeeded", "run.ended"] == [one.type for one in found]
-    assert [1, 2, 3] == [one.seq for one in found]
+    assert ["run.started", "node.succeeded", "run.ended"] == [event.type for event in found]
+    assert [1, 2, 3] == [event.seq for event in found]
 
 
 async def test_a_batch_that_is_folded_again_adds_nothing(masters):
@@ -154,15 +155,15 @@ async def test_masters_that_fold_the_same_messages_at_once_write_one_log(masters
 
     await asyncio.gather(
         *(
-            dice.choice(masters).fold(one, [completion()] if n % 4 == 0 else [])
-            for n, one in enumerate(batches)
+            dice.choice(masters).fold(batch, [completion()] if n % 4 == 0 else [])
+            for n, batch in enumerate(batches)
         )
     )
     found = await log_of(masters[0])
 
-    assert list(range(1, len(found) + 1)) == [one.seq for one in found]
-    assert 400 == sum(one.succeeded or 0 for one in found)
-    assert 1 == sum(one.type == "run.ended" for one in found)
+    assert list(range(1, len(found) + 1)) == [event.seq for event in found]
+    assert 400 == sum(event.succeeded or 0 for event in found)
+    assert 1 == sum(event.type == "run.ended" for event in found)
 
 
 async def test_what_is_pruned_takes_its_log_along(masters):

@@ -7,7 +7,7 @@ from msgspec import Raw
 from kernel.builders import completion, token
 from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import MessageError, StorageError
-from onward.kernel.context import Ref, stored
+from onward.kernel.context import Ref, payload_of
 from onward.kernel.messages import encode_message, item_frame, read_token
 from onward.kernel.records import Definition, QuarantineRecord, RunRecord, VisitRecord
 from onward.ports.storage.journal import CellChanges, JournalCommit
@@ -64,7 +64,7 @@ def reopened(journal, path):
 
 def test_everything_in_a_batch_is_found_after_a_restart(path):
     journal = SqliteJournal(path)
-    payload = stored(Raw(b'"large"'))
+    payload = payload_of(Raw(b'"large"'))
     lineage = (item_frame("x1", "s", "each", 1, 3),)
     runs = [
         node_run(),
@@ -124,7 +124,7 @@ def test_a_batch_that_is_refused_leaves_no_trace(journal, poison):
         consumed=[1] if "sent" not in poison else [],
         timers={"t": (1, token("t"))},
         cells={"x1": cells(**{"": {("live", ""): 1}})},
-        payloads=[("x1", stored(Raw(b"5")))],
+        payloads=[("x1", payload_of(Raw(b"5")))],
         quarantined=[QuarantineRecord(execution_id="x1", reason="r", body=b"", at_ms=1)],
     )
     for name, value in poison.items():
@@ -181,7 +181,7 @@ def test_a_terminal_status_is_final(journal):
 
 
 def test_a_run_that_ended_leaves_its_history_and_payloads_and_nothing_live(journal):
-    payload = stored(Raw(b"5"))
+    payload = payload_of(Raw(b"5"))
     journal.commit(begun("x1", "x2"))
     for name in ("x1", "x2"):
         offset = 0 if name == "x1" else 10
@@ -242,11 +242,11 @@ def test_unfinished_runs_come_oldest_first(journal):
         )
     )  # fmt: skip
 
-    assert ["c", "b", "a"] == [one.execution_id for one in journal.unfinished()]
+    assert ["c", "b", "a"] == [run.execution_id for run in journal.unfinished()]
 
 
 def test_a_payload_is_kept_once_and_belongs_to_its_run(journal):
-    payload = stored(Raw(b'"v"'))
+    payload = payload_of(Raw(b'"v"'))
     journal.commit(begun("x1", "x2"))
     journal.commit(JournalCommit(payloads=[("x1", payload), ("x1", payload)]))
 
@@ -257,7 +257,7 @@ def test_a_payload_is_kept_once_and_belongs_to_its_run(journal):
 
 def test_large_payloads_come_back_whole(path):
     journal = SqliteJournal(path)
-    payload = stored(Raw(b'"' + b"x" * 30_000_000 + b'"'))
+    payload = payload_of(Raw(b'"' + b"x" * 30_000_000 + b'"'))
     journal.commit(begun("x1"))
     journal.commit(JournalCommit(payloads=[("x1", payload)]))
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Raw
 
-from onward.kernel.context import stored
+from onward.kernel.context import payload_of
 from onward.runtime.embedded.active_run import ActiveRun, JournaledCells
 from onward.runtime.embedded.turn import TokenHandler
 from support.documents import TRIGGER, node, transform, workflow
@@ -147,7 +147,7 @@ async def test_a_payload_of_one_run_is_not_forgotten_because_anothers_was_commit
     """
     Control nodes read what is not committed yet. Two runs may hold the same bytes.
     """
-    payload = stored(Raw(b"[1,2,3]"))
+    payload = payload_of(Raw(b"[1,2,3]"))
     journal = lab.open_journal(lab.path)
     turns = TokenHandler(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
     program = lab.program(workflow(TRIGGER))

@@ -10,7 +10,6 @@ import pytest
 
 from distributed.lab import until
 from onward.bootstrap.embedded import open_engine
-from onward.bootstrap.explain import explain_in_file
 from onward.bootstrap.host import now_ms
 from onward.bootstrap.settings import EmbeddedSettings
 from onward.cli.main import main
@@ -18,9 +17,10 @@ from onward.kernel.timestamps import from_iso
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
 from support.documents import TRIGGER, chosen, node, transform, workflow
+from support.explanation import explain_in_file
 from support.probe import Book, catalogue_with
 
-HELD = "queued or at work; if nothing serves this database, `onward resume` continues it"
+HELD = "queued or at work; if nothing serves this database, `onward continue` executes it"
 
 
 class Desk:

@@ -4,12 +4,12 @@ import pytest
 
 from distributed.lab import until
 from onward.bootstrap.embedded import open_engine
-from onward.bootstrap.explain import explain_in_file
 from onward.bootstrap.settings import EmbeddedSettings
 from onward.languages.serverless.program import ServerlessProgram
 from onward.languages.serverless.read.document import parse_definition
 from onward.nodes.serverless.catalogue import calls
 from serverless.lab import workflow
+from support.explanation import explain_in_file
 
 SLOW = {"wait": "PT1H"}
 QUICK = {"set": {"n": 1}}

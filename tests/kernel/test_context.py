@@ -12,8 +12,8 @@ from onward.kernel.context import (
     INLINE_LIMIT,
     Context,
     Ref,
+    payload_of,
     read_context,
-    stored,
 )
 
 SMALL, LARGE = Raw(b"1"), Raw(b'"' + b"x" * INLINE_LIMIT + b'"')
@@ -48,7 +48,7 @@ def test_an_entry_of_exactly_the_limit_is_still_inline():
 def test_a_large_entry_is_stored_by_content_and_referred_to():
     context, payload = Context().add("$a", LARGE)
     assert payload is not None
-    assert payload.ref == stored(LARGE).ref == where(context, "$a")
+    assert payload.ref == payload_of(LARGE).ref == where(context, "$a")
     assert len(LARGE) == payload.ref.bytes
     assert {} == context.inline
 

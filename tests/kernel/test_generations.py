@@ -99,5 +99,5 @@ def test_a_run_that_ended_is_not_superseded_but_tells_how():
 
 
 def test_each_generation_has_a_name_of_its_own():
-    assert "x1" == state_id_of("x1", 0) == token().run
-    assert "x1~2" == state_id_of("x1", 2) == token(generation=2).run
+    assert "x1" == state_id_of("x1", 0) == token().state_id
+    assert "x1~2" == state_id_of("x1", 2) == token(generation=2).state_id

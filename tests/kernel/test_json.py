@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onward.errors import MessageError
-from onward.kernel.json import MAX_DEPTH, decode, depth_of, encode, join_array, too_deep
+from onward.kernel.json import MAX_DEPTH, decode, depth_of, encode, is_too_deep, join_array
 
 WHOLE = st.integers(-(10**30), 10**30)
 SCALARS = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False)
@@ -121,9 +121,9 @@ def test_too_deep_is_deeper_than_the_limit_however_it_is_wrapped(depth, wrapping
     for level in range(depth):
         data = wrappings[level % len(wrappings)] % data
 
-    assert (depth_of(data) > MAX_DEPTH) == too_deep(data)
+    assert (depth_of(data) > MAX_DEPTH) == is_too_deep(data)
 
 
 @pytest.mark.parametrize("data", [b"[" * 600, b'{"a":' * 600], ids=["arrays", "objects"])
 def test_brackets_that_never_close_are_too_deep(data):
-    assert too_deep(data)
+    assert is_too_deep(data)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kernel.builders import abort, coordination, fill, item, leave, scatter, token
 from onward.kernel.cells import MemoryCells
-from onward.kernel.effects import Aborted, Closed, Filed, Open
+from onward.kernel.effects import Aborted, Closed, Open, SlotFilled
 
 
 def test_a_scope_with_one_token_closes_when_it_leaves():
@@ -94,7 +94,7 @@ def test_after_the_slot_is_filled_its_filler_hears_filed_and_others_nothing():
     run.answer(scatter())
     run.answer(leave("i", at))
     run.answer(fill(0, by="i"))
-    assert Filed() == run.answer(leave("i", at))
+    assert SlotFilled() == run.answer(leave("i", at))
     assert Open() == run.answer(leave("i", at, by="another message"))
 
 

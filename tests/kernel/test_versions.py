@@ -11,7 +11,7 @@ import pytest
 
 from kernel.builders import completion, token
 from onward.errors import MessageError, NewerMessageError
-from onward.kernel.envelope import SCHEMA_VERSION, Names, names_in, version_of
+from onward.kernel.envelope import SCHEMA_VERSION, RunNames, run_names_of, version_of
 from onward.kernel.messages import (
     decode_completion,
     decode_statuses,
@@ -62,8 +62,8 @@ def test_a_message_of_any_version_so_far_keeps_all_it_says(path):
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_field_that_a_release_does_not_know_is_ignored(path):
     said = json.loads(path.read_bytes())
-    for one in said if isinstance(said, list) else [said]:
-        one["a_field_of_tomorrow"] = {"any": ["thing"]}
+    for message in said if isinstance(said, list) else [said]:
+        message["a_field_of_tomorrow"] = {"any": ["thing"]}
 
     read = reader_of(path)(json.dumps(said).encode())
 
@@ -135,14 +135,14 @@ def test_the_version_can_be_read_of_anything(data, version):
 @pytest.mark.parametrize(
     ("data", "names"),
     [
-        (b'{"workflow_id": "w", "execution_id": "x", "current_node": 5}', Names("w", "x", 0)),
-        (b'{"execution_id": "x", "generation": 2}', Names("", "x", 2)),
-        (b'{"workflow_id": 5, "execution_id": "x"}', Names("", "x", 0)),
-        (b'{"execution_id": "x"', Names("", "", 0)),
-        (b"[]", Names("", "", 0)),
-        (b"\xff\xfe", Names("", "", 0)),
-        (b'{"execution_id": "\\ud800"}', Names("", "", 0)),
+        (b'{"workflow_id": "w", "execution_id": "x", "current_node": 5}', RunNames("w", "x", 0)),
+        (b'{"execution_id": "x", "generation": 2}', RunNames("", "x", 2)),
+        (b'{"workflow_id": 5, "execution_id": "x"}', RunNames("", "x", 0)),
+        (b'{"execution_id": "x"', RunNames("", "", 0)),
+        (b"[]", RunNames("", "", 0)),
+        (b"\xff\xfe", RunNames("", "", 0)),
+        (b'{"execution_id": "\\ud800"}', RunNames("", "", 0)),
     ],
 )
 def test_the_run_can_be_read_of_a_message_that_is_broken(data, names):
-    assert names == names_in(data)
+    assert names == run_names_of(data)

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from onward.adapters.postgres.store import open_store
 from onward.errors import StorageError
-from onward.kernel.context import Ref, stored
+from onward.kernel.context import Ref, payload_of
 from support.ledger import completion, execution, status
 
 TERMINATE = """
@@ -24,13 +24,13 @@ WHERE datname = current_database() AND wait_event_type = 'Lock'
 
 @pytest.fixture
 async def store(postgres_url):
-    one = await open_store(postgres_url)
-    yield one
-    await one.close()
+    store = await open_store(postgres_url)
+    yield store
+    await store.close()
 
 
 async def test_a_payload_is_found_by_run_and_content_however_often_it_is_put(store):
-    payload = stored(Raw(b'"' + b"\\u0000 large" * 10_000 + b'"'))
+    payload = payload_of(Raw(b'"' + b"\\u0000 large" * 10_000 + b'"'))
 
     await store.put("x1", payload)
     await store.put("x1", payload)
@@ -39,7 +39,7 @@ async def test_a_payload_is_found_by_run_and_content_however_often_it_is_put(sto
 
 
 async def test_a_payload_that_is_not_there_is_named(store):
-    payload = stored(Raw(b"1"))
+    payload = payload_of(Raw(b"1"))
     await store.put("x1", payload)
 
     with pytest.raises(StorageError, match=f"payload {payload.ref.hash} of x2 is not in"):
@@ -49,7 +49,7 @@ async def test_a_payload_that_is_not_there_is_named(store):
 
 
 async def test_payloads_are_pruned_with_their_run(store):
-    payload = stored(Raw(b"1"))
+    payload = payload_of(Raw(b"1"))
     for name in ("old", "new"):
         await store.put(name, payload)
     await store.fold([], [completion("old", ended_ms=10), completion("new", ended_ms=20)])
@@ -94,8 +94,8 @@ async def test_a_transaction_that_is_cut_leaves_nothing(store, postgres_url):
             await asyncio.sleep(0)
         with pytest.raises(StorageError, match="PostgreSQL at "):
             await folding
-    for one in (holder, onlooker):
-        await one.close()
+    for connection in (holder, onlooker):
+        await connection.close()
     assert 1 == len(cut)
 
     assert await store.execution("x1") is None

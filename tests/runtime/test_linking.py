@@ -7,14 +7,14 @@ from kernel.builders import token
 from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.signer import HostSigner
 from onward.errors import CredentialError
-from onward.kernel.program import Activity, LinkAsked
+from onward.kernel.program import Activity, LinkRequest
 from onward.nodes.graph.http import HttpNode
 from onward.runtime.activity.node_links import NodeLinks, filled, secrets_of
 from onward.runtime.activity.redaction import Redactor
 from onward.runtime.signals.signed_links import read_link
 
 NOW_MS = 1_000
-ASKED = LinkAsked(
+ASKED = LinkRequest(
     mark="onward-link-1", purpose="approval", address="approval:ask", person="ada", lasts_ms=500
 )
 

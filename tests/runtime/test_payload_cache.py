@@ -2,8 +2,9 @@
 
 import pytest
 
-from onward.kernel.context import stored
-from onward.runtime.cluster.payload_cache import PayloadCache, PayloadMissing
+from onward.kernel.context import payload_of
+from onward.runtime.cluster.payload_cache import PayloadCache
+from onward.runtime.token.context_reader import PayloadMissing
 
 
 class Shelf:
@@ -21,7 +22,7 @@ class Shelf:
 
 async def test_what_was_used_last_is_kept_when_room_is_short():
     cache = PayloadCache(Shelf(), cache_bytes=10)
-    first, second, third = (stored(body) for body in (b'"aa"', b'"bb"', b'"cc"'))
+    first, second, third = (payload_of(body) for body in (b'"aa"', b'"bb"', b'"cc"'))
     await cache.put("run", first)
     await cache.put("run", second)
     cache.load("run", first.ref)

@@ -18,8 +18,8 @@ from onward.adapters.host.commands import HostCommands
 from onward.adapters.host.document_files import FetchError
 from onward.adapters.sql.listeners import TableListeners
 from onward.adapters.sql.signals import TableSignals
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteDatabase
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.embedded import host_on
 from onward.bootstrap.languages import Languages
@@ -179,7 +179,7 @@ class TreeLab(Lab):
         host._finish = over  # type: ignore[method-assign]  # the clock waits for it
         async with super().engine(slots=slots) as engine:
             for source in self.others:
-                await register(SqliteRegistry(file), source)
+                await register(TableWorkflows(SqliteDatabase(file)), source)
             self.others.clear()
             engine._observers.append(host.observe)
             idle = self.clock.idle

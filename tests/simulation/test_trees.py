@@ -5,7 +5,7 @@ import pytest
 from onward.languages.serverless.read.document import parse_definition
 from onward.simulation.serverless.plan import PublishedEvent, TreePlan
 from onward.simulation.serverless.reference import EndlessError, TreeReference
-from onward.simulation.serverless.trial import GIVEN, try_tree
+from onward.simulation.serverless.trial import RUN_INPUT, try_tree
 from serverless.lab import workflow
 
 SEEDS = 240
@@ -86,7 +86,7 @@ def test_the_reference_says_what_a_person_would(name):
     plan = TreePlan(document, {"c": {1: 503, 2: 503}}, {}, (PublishedEvent(5, "e", "early"),))
     reference = TreeReference(plan, parse_definition(document))
 
-    expected = reference.run(GIVEN)
+    expected = reference.run(RUN_INPUT)
 
     assert error == expected.error
     assert trace == (expected.output["t"] if expected.output else None)
@@ -96,7 +96,7 @@ def test_the_reference_says_what_a_person_would(name):
 def test_the_reference_says_that_two_things_at_once_decide_nothing():
     same = {"fork": {"compete": True, "branches": [{"x": wait(5)}, {"y": wait(5)}]}}
     reference = TreeReference(TreePlan({}), parse_definition(workflow({"r": same})))
-    reference.run(GIVEN)
+    reference.run(RUN_INPUT)
 
     assert reference.tied
 
@@ -105,4 +105,4 @@ def test_the_reference_says_what_waits_for_ever():
     document = workflow({"h": {"listen": {"to": {"one": {"with": {"type": "e"}}}}}})
 
     with pytest.raises(EndlessError):
-        TreeReference(TreePlan({}), parse_definition(document)).run(GIVEN)
+        TreeReference(TreePlan({}), parse_definition(document)).run(RUN_INPUT)

@@ -10,7 +10,7 @@ its dependencies as constructor arguments. Read in this order:
   `embedded_backend`: what a server adds to it (`onward dev`).
 - `cluster`: the services and the processes on them (`onward worker`, `scheduler`, `master`);
   `cluster_backend`: what a server adds to it.
-- `telemetry`, `doctor`, `explain`, `host`: what surrounds them.
+- `telemetry`, `doctor`, `host`: what surrounds them.
 
 `host`, `catalogue` and `settings` stay light: commands that need no engine import them alone.
 Nothing below (`runtime`, `nodes`, `languages`, `adapters`) may import this package.

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from onward.adapters.host.clock import HostChance, HostClock
-from onward.adapters.host.http import HostHttp
 from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.mail import HostMail
 from onward.adapters.host.passwords import HostPasswords
@@ -18,7 +17,8 @@ from onward.adapters.sql.audit import TableAuditLog
 from onward.adapters.sql.credentials import TableCredentials
 from onward.adapters.sql.database import SqlDatabase
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
-from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.journal import prepare_file
+from onward.ports.nodes.outside import Http
 from onward.ports.security.audit import AuditLog
 from onward.runtime.security.accounts import AccessPorts, AccountAdministration
 from onward.runtime.security.audit import Auditor
@@ -27,7 +27,7 @@ AUDIT_KEPT_MS = 365 * 24 * 60 * 60 * 1000
 
 
 def access_on(
-    tables: SqlDatabase, http: HostHttp, key_file: Path | None, *, makes_key: bool
+    tables: SqlDatabase, http: Http, key_file: Path | None, *, makes_key: bool
 ) -> AccessPorts:
     """Return what credentials and access stand on."""
     ring = KeyRing(os.environ, key_file)
@@ -58,8 +58,7 @@ class AccountTools:
 @asynccontextmanager
 async def open_accounts_in_file(database: Path) -> AsyncIterator[AccountTools]:
     """Open the accounts of an embedded engine, which may be running; its file is made if needed."""
-    if not _prepared(database):
-        SqliteJournal(database).close()
+    prepare_file(database)
     with closing(SqliteConnection(database)) as file:
         yield AccountTools(SqliteDatabase(file))
 
@@ -75,11 +74,3 @@ async def open_accounts_on_postgres(url: str) -> AsyncIterator[AccountTools]:
         yield AccountTools(PostgresDatabase(store.pool, store.place))
     finally:
         await store.close()
-
-
-def _prepared(database: Path) -> bool:
-    """Return whether a file has the tables; an engine that serves it has made them."""
-    if not database.exists():
-        return False
-    with closing(SqliteConnection(database)) as file:
-        return file.has("api_token") and file.has("cell")

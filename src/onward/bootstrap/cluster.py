@@ -21,15 +21,12 @@ from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail
 from onward.adapters.postgres.connection import PostgresDatabase
-from onward.adapters.postgres.run_decisions import PostgresRunDecisions
 from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.start_rules import PostgresStartRules
 from onward.adapters.postgres.store import PostgresStore, open_store
-from onward.adapters.postgres.triggers import PostgresTriggers
-from onward.adapters.postgres.workflows import PostgresRegistry
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.adapters.rabbitmq.health import inspect_broker
-from onward.adapters.rabbitmq.quarantine_queue import open_shelf
+from onward.adapters.rabbitmq.quarantine_queue import open_quarantine_queue
 from onward.adapters.rabbitmq.topology import QueueType, Topology
 from onward.adapters.redis.connection import open_redis
 from onward.adapters.redis.coordinator import RedisCoordinator
@@ -42,7 +39,10 @@ from onward.adapters.redis.timers import RedisTimers, due_timers
 from onward.adapters.redis.workers import RedisWorkerRegistry
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.run_decisions import TableRunDecisions
 from onward.adapters.sql.signals import TableChildLinks, TableSignals
+from onward.adapters.sql.triggers import TableTriggers
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.languages import Languages, read_definition
 from onward.bootstrap.security import open_signer, secrets_on
@@ -55,7 +55,7 @@ from onward.runtime.activity.node_links import NodeLinks
 from onward.runtime.activity.node_logs import NodeLogBuffer
 from onward.runtime.activity.runner import ActivityRunner
 from onward.runtime.backend import QueueState
-from onward.runtime.cluster.master import Master, Starter
+from onward.runtime.cluster.master import Master
 from onward.runtime.cluster.message_hold import EARLY_ACK_S, LEASE_S
 from onward.runtime.cluster.operations import ClusterOperations
 from onward.runtime.cluster.payload_cache import PayloadCache
@@ -65,8 +65,8 @@ from onward.runtime.cluster.repair import Repairer
 from onward.runtime.cluster.run_control import ClusterRunControl
 from onward.runtime.cluster.run_host import ClusterRunHost
 from onward.runtime.cluster.scheduler import Scheduler
-from onward.runtime.cluster.services import Services
-from onward.runtime.cluster.starter import RunAdmission
+from onward.runtime.cluster.services import WorkerServices
+from onward.runtime.cluster.starter import RunAdmission, Starter
 from onward.runtime.cluster.worker import QUEUES, Worker
 from onward.runtime.control.retention import Retention
 from onward.runtime.explain.explain import RunExplanation
@@ -127,37 +127,41 @@ class Cluster:
     def worker(self) -> Worker:
         """Return a worker on these services."""
         me = worker_info(self.settings)
-        services = Services(
+        activities = ActivityRunner(
+            self.http,
+            HostMail(),
+            self._log,
+            secrets_on(self.settings, self.tables, makes_key=False),
+            lines=NodeLogBuffer(HostClock().now_ms),
+            child_runs=self.child_runs(),
+            hub=self.hub(),
+            commands=HostCommands(self.settings.allowed),
+            linker=NodeLinks(
+                open_signer(self.settings.key_file, makes_key=False),
+                HostClock(),
+                self.settings.public_url,
+            ),
+        )
+        services = WorkerServices(
             bus=self._watch.bus(self.bus),
             coordinator=self._watch.coordinator(RedisCoordinator(self.redis, worker=me.name)),
             timers=RedisTimers(self.redis),
             leases=RedisLeases(self.redis),
             holdings=RedisHolders(self.redis),
-            roster=RedisWorkerRegistry(self.redis),
-            pulses=RedisRunLiveness(self.redis),
+            workers=RedisWorkerRegistry(self.redis),
+            liveness=RedisRunLiveness(self.redis),
             endings=RedisRunEndings(self.redis),
             admission=self._admission(),
             payloads=PayloadCache(self.store),
             programs=Programs(self.store, self.languages.compile, read_definition),
-            activities=ActivityRunner(
-                self.http,
-                HostMail(),
-                self._log,
-                secrets_on(self.settings, self.tables, makes_key=False),
-                lines=NodeLogBuffer(HostClock().now_ms),
-                child_runs=self.child_runs(),
-                hub=self.hub(),
-                commands=HostCommands(self.settings.allowed),
-                linker=NodeLinks(
-                    open_signer(self.settings.key_file, makes_key=False),
-                    HostClock(),
-                    self.settings.public_url,
-                ),
-            ),
+            activities=activities,
+            evaluators=activities.evaluators,
+            callbacks=activities.pledges,
+            node_logs=activities.lines,
             clock=HostClock(),
             chance=HostChance(),
             log=self._log,
-            watch=self._watch,
+            instrumentation=self._watch,
         )
         self._watch.meter.set(SLOTS, self.settings.slots)
         return Worker(
@@ -185,7 +189,6 @@ class Cluster:
 
     def run_control(self) -> ClusterRunControl:
         """Return what cancels, pauses and adjusts runs on these services."""
-        pool, place = self.store.pool, self.store.place
         return ClusterRunControl(
             self.bus,
             RedisCoordinator(self.redis),
@@ -193,18 +196,17 @@ class Cluster:
             RedisRunEndings(self.redis),
             RedisInspector(self.redis),
             self.store,
-            PostgresRunDecisions(pool, place),
-            PostgresStartRules(pool, place),
+            TableRunDecisions(self.tables),
+            PostgresStartRules(self.tables),
             HostClock(),
             self.store,
         )
 
     def run_host(self, run_control: RunControl) -> ClusterRunHost:
         """Return the host of the runs on these services."""
-        pool, place = self.store.pool, self.store.place
         return ClusterRunHost(
-            archive=PostgresRunQueries(pool, place),
-            registry=PostgresRegistry(pool, place),
+            archive=PostgresRunQueries(self.tables),
+            registry=TableWorkflows(self.tables),
             signals=TableSignals(self.tables),
             links=TableChildLinks(self.tables),
             starter=self.starter(),
@@ -227,7 +229,7 @@ class Cluster:
     def hub(self) -> LocalEventHub:
         """Return what delivers the events that runs emit on these services."""
         sink = self.settings.events_sink
-        triggers = PostgresTriggers(self.store.pool, self.store.place)
+        triggers = TableTriggers(self.tables)
         return LocalEventHub(
             TableListeners(self.tables),
             TableSignals(self.tables),
@@ -245,7 +247,7 @@ class Cluster:
             self.store,
             self._admission(),
             self.repairer(),
-            PostgresRunDecisions(self.store.pool, self.store.place),
+            TableRunDecisions(self.tables),
             HostClock(),
             HostChance(),
         )
@@ -253,7 +255,7 @@ class Cluster:
     @asynccontextmanager
     async def quarantine(self) -> AsyncIterator[QuarantineReview]:
         """Open the quarantine; what nothing was decided about is back when the context is left."""
-        async with open_shelf(self.settings.rabbitmq_url, QUARANTINE) as shelf:
+        async with open_quarantine_queue(self.settings.rabbitmq_url, QUARANTINE) as shelf:
             yield QuarantineReview(shelf, self.bus, self.store, RedisInspector(self.redis))
 
     def operations(self) -> ClusterOperations:
@@ -302,7 +304,7 @@ class Cluster:
         return Repairer(
             self.store,
             self.store,
-            PostgresRunDecisions(self.store.pool, self.store.place),
+            TableRunDecisions(self.tables),
             TableSignals(self.tables),
             Programs(self.store, self.languages.compile, read_definition),
             RedisCoordinator(self.redis),

@@ -10,9 +10,9 @@ from onward.adapters.host.clock import HostChance
 from onward.adapters.host.log import HostLog
 from onward.adapters.postgres.notifications import listen
 from onward.adapters.postgres.run_queries import PostgresRunQueries
-from onward.adapters.postgres.triggers import PostgresTriggers
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.triggers import TableTriggers
 from onward.bootstrap.accounts import access_on
 from onward.bootstrap.cluster import Cluster
 from onward.bootstrap.security import open_sealer, open_signer
@@ -31,7 +31,7 @@ from onward.runtime.workflows.document_schedules import DocumentSchedules
 
 def backend_on(cluster: Cluster) -> Backend:
     """Return what the API stands on; its feed is notified by `open_cluster_backend` alone."""
-    store, tables, languages = cluster.store, cluster.tables, cluster.languages
+    tables, languages = cluster.tables, cluster.languages
     key_file = cluster.settings.key_file
     run_control = cluster.run_control()
     host = cluster.run_host(run_control)
@@ -41,7 +41,7 @@ def backend_on(cluster: Cluster) -> Backend:
         gate=StartGate(run_control.flow, host, HostLog()),
         operations=cluster.operations(),
         steering=run_control,
-        triggers=PostgresTriggers(store.pool, store.place),
+        triggers=TableTriggers(tables),
         gatherings=TableEventSets(tables),
         access=access_on(tables, cluster.http, key_file, makes_key=False),
         hub=LocalEventHub(TableListeners(tables), host.signals, host.send, host.clock),
@@ -78,7 +78,7 @@ async def fire_triggers(cluster: Cluster) -> None:
 
 async def publish_cluster_lifecycle(cluster: Cluster, target: str) -> None:
     """Publish the lifecycle of runs on a cluster until cancelled; one of many processes does it."""
-    archive = PostgresRunQueries(cluster.store.pool, cluster.store.place)
+    archive = PostgresRunQueries(cluster.tables)
     await publish_lifecycle(target, archive, cluster.tables, cluster.http, late_ms=LATE_MS)
 
 

@@ -9,21 +9,20 @@ from typing import NamedTuple
 
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.commands import HostCommands
-from onward.adapters.host.http import HostHttp
+from onward.adapters.host.lazy_clients import LazyHttp, LazyMail
 from onward.adapters.host.log import HostLog
-from onward.adapters.host.mail import HostMail
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.run_decisions import TableRunDecisions
 from onward.adapters.sql.signals import TableChildLinks, TableSignals
+from onward.adapters.sql.triggers import TableTriggers
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.history import SqliteHistory
 from onward.adapters.sqlite.inspection import SqliteInspector
 from onward.adapters.sqlite.journal import SqliteJournal
-from onward.adapters.sqlite.run_decisions import SqliteRunDecisions
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
 from onward.adapters.sqlite.start_rules import SqliteStartRules
-from onward.adapters.sqlite.triggers import SqliteTriggers
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.languages import Languages
 from onward.bootstrap.security import open_signer, secrets_on
@@ -48,7 +47,7 @@ class EmbeddedProcess(NamedTuple):
     engine: EmbeddedEngine
     host: EmbeddedRunHost
     file: SqliteConnection
-    http: HostHttp
+    http: LazyHttp
     feed: Feed
 
 
@@ -64,14 +63,14 @@ def host_on(database: Path, file: SqliteConnection, languages: Languages) -> Emb
     tables, clock = SqliteDatabase(file), HostClock()
     return EmbeddedRunHost(
         archive=SqliteRunQueries(file),
-        registry=SqliteRegistry(file),
+        registry=TableWorkflows(tables),
         signals=TableSignals(tables),
         links=TableChildLinks(tables),
         run_control=EmbeddedRunControl(
             open_inspector=lambda: closing(SqliteInspector(database)),
             open_history=lambda: SqliteHistory(database),
-            controls=SqliteRunDecisions(file),
-            flow=SqliteStartRules(file),
+            controls=TableRunDecisions(tables),
+            flow=SqliteStartRules(tables),
             clock=clock,
         ),
         compile_definition=languages.compile,
@@ -81,13 +80,13 @@ def host_on(database: Path, file: SqliteConnection, languages: Languages) -> Emb
 
 
 def _activities(
-    settings: EmbeddedSettings, host: EmbeddedRunHost, file: SqliteConnection, http: HostHttp
+    settings: EmbeddedSettings, host: EmbeddedRunHost, file: SqliteConnection, http: LazyHttp
 ) -> ActivityRunner:
     tables, clock = SqliteDatabase(file), host.clock
     key_file = settings.key_file or settings.database.parent / "links.key"
     return ActivityRunner(
         http=http,
-        mail=HostMail(),
+        mail=LazyMail(),
         log=HostLog(),
         secrets=secrets_on(settings, tables, makes_key=True),
         commands=HostCommands(settings.allowed),
@@ -97,7 +96,7 @@ def _activities(
             host.send,
             clock,
             HttpSink(http, settings.events_sink) if settings.events_sink else None,
-            EventTriggers(SqliteTriggers(file), TableEventSets(tables), clock),
+            EventTriggers(TableTriggers(tables), TableEventSets(tables), clock),
         ),
         lines=NodeLogBuffer(clock.now_ms),
         child_runs=host.child_runs,
@@ -121,7 +120,7 @@ async def serve_file(
         # The journal first: it brings the file up to date, and takes its lock.
         journal = stack.enter_context(closing(SqliteJournal(settings.database)))
         file = stack.enter_context(closing(SqliteConnection(settings.database)))
-        http = HostHttp()
+        http = LazyHttp()
         stack.push_async_callback(http.aclose)
         host = host_on(settings.database, file, languages)
         feed = Feed(host.archive)

@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from importlib import resources
-from pathlib import Path
 
 from onward import __version__
 from onward.adapters.host.clock import HostChance
-from onward.adapters.host.http import HostHttp
+from onward.adapters.host.lazy_clients import LazyHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.triggers import TableTriggers
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.history import SqliteHistory
 from onward.adapters.sqlite.inspection import SqliteInspector
-from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.journal import prepare_file
 from onward.adapters.sqlite.retention import SqliteRetention
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
-from onward.adapters.sqlite.triggers import SqliteTriggers
 from onward.bootstrap.accounts import access_on
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.embedded import host_on, serve_file
@@ -54,14 +51,12 @@ from onward.runtime.workflows.document_schedules import DocumentSchedules
 LOOK_S = 0.2
 """How often to look for events that another process has written."""
 
-_TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
-
 
 def _backend_on(
     settings: EmbeddedSettings,
     host: EmbeddedRunHost,
     file: SqliteConnection,
-    http: HostHttp,
+    http: LazyHttp,
     feed: Feed,
     languages: Languages,
 ) -> Backend:
@@ -89,7 +84,7 @@ def _backend_on(
             worker=worker,
         ),
         steering=run_control,
-        triggers=SqliteTriggers(file),
+        triggers=TableTriggers(tables),
         gatherings=TableEventSets(tables),
         access=access_on(tables, http, settings.key_file, makes_key=True),
         hub=LocalEventHub(TableListeners(tables), host.signals, host.send, host.clock),
@@ -156,8 +151,8 @@ async def open_onlooker(settings: EmbeddedSettings, *, create: bool) -> AsyncIte
 
     InputError when there is no file, unless it may be created.
     """
-    await asyncio.to_thread(_prepare, settings.database, create)
-    languages, http = Languages(builtin), HostHttp()
+    await asyncio.to_thread(prepare_file, settings.database, create=create)
+    languages, http = Languages(builtin), LazyHttp()
     with closing(SqliteConnection(settings.database)) as file:
         host = host_on(settings.database, file, languages)
         backend = _backend_on(settings, host, file, http, Feed(host.archive), languages)
@@ -167,22 +162,6 @@ async def open_onlooker(settings: EmbeddedSettings, *, create: bool) -> AsyncIte
         finally:
             await cancel(watching)
             await http.aclose()
-
-
-def _prepare(database: Path, create: bool) -> None:
-    """Bring the file up to date, if it is not; its engine, if it has one, has done so."""
-    if not (create and not database.exists()):
-        with closing(SqliteHistory(database)) as history:
-            if _tables() <= history.tables():
-                return
-    SqliteJournal(database).close()
-
-
-def _tables() -> set[str]:
-    """Return the tables that a file of this release has besides those of its first one."""
-    folder = resources.files("onward.adapters.sqlite").joinpath("sql")
-    scripts = [file.read_text() for file in folder.iterdir() if file.name.endswith(".sql")]
-    return {name for script in scripts for name in _TABLE.findall(script)}
 
 
 async def _notify_feed(backend: Backend) -> None:

@@ -141,7 +141,7 @@ def _parse(source: Any, file: str) -> Document | ServerlessWorkflow:
     found = read(source, file=file)
     if not recognition.is_serverless(found.value):
         return graph.parse_source(found, file=file)
-    from onward.bootstrap.serverless_documents import parse  # noqa: PLC0415
+    from onward.bootstrap.serverless_documents import parse
 
     return parse(found, file)
 
@@ -149,18 +149,18 @@ def _parse(source: Any, file: str) -> Document | ServerlessWorkflow:
 def _parse_value(value: Any, default_id: str = "workflow") -> Document | ServerlessWorkflow:
     if not recognition.is_serverless(value):
         return graph.parse_definition(value, default_id=default_id)
-    from onward.languages.serverless.read.document import parse_definition  # noqa: PLC0415
+    from onward.languages.serverless.read.document import parse_definition
 
     return parse_definition(value)
 
 
 def _serverless_program(workflow: ServerlessWorkflow) -> ServerlessProgram:
-    from onward.bootstrap.serverless_documents import program_of  # noqa: PLC0415
+    from onward.bootstrap.serverless_documents import program_of
 
     return program_of(workflow)
 
 
 def _picture(workflow: ServerlessWorkflow) -> Document:
-    from onward.languages.serverless.picture import picture_of  # noqa: PLC0415
+    from onward.languages.serverless.picture import picture_of
 
     return picture_of(workflow)

@@ -16,7 +16,12 @@ from onward.languages.document.limits import Source
 from onward.languages.document.source import read
 from onward.languages.serverless.model import ServerlessWorkflow
 from onward.languages.serverless.program import ServerlessProgram
-from onward.languages.serverless.read.bundle import MOST, Fetched, MissingResource, needed
+from onward.languages.serverless.read.bundle import (
+    MOST_RESOURCES,
+    Fetched,
+    MissingResource,
+    missing_uris,
+)
 from onward.languages.serverless.read.document import parse_source
 from onward.nodes.serverless.catalogue import calls
 
@@ -36,7 +41,7 @@ def gather(value: Any, file: str, fetch: Callable[[str], str] = fetch) -> Fetche
     """Return everything that the document in `file` needs, and what that needs, by its URI."""
     base = Path(file).absolute().as_uri()
     found: dict[str, Any] = {}
-    while wanted := needed(value, found)[: MOST - len(found)]:
+    while wanted := missing_uris(value, found)[: MOST_RESOURCES - len(found)]:
         for uri in wanted:
             found[uri] = _resource(urljoin(base, uri), fetch)
     return found

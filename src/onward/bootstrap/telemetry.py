@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from onward import __version__
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.event_file import EventFile
-from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.memory import resident_mb
 from onward.adapters.sql.database import SqlDatabase
@@ -24,6 +23,7 @@ from onward.adapters.telemetry.endpoint import TEXT_FORMAT, Endpoint, EndpointRe
 from onward.distribution import install_command
 from onward.errors import InputError
 from onward.kernel.ids import derive
+from onward.ports.nodes.outside import Http
 from onward.ports.storage.run_queries import RunQueries
 from onward.ports.telemetry import RESTARTS, UNMEASURED, Meter, Tracer
 from onward.runtime.instrumentation import Instrumentation
@@ -187,7 +187,7 @@ def check_sink(target: str) -> None:
 
 
 async def publish_lifecycle(
-    target: str, archive: RunQueries, tables: SqlDatabase, http: HostHttp, *, late_ms: int
+    target: str, archive: RunQueries, tables: SqlDatabase, http: Http, *, late_ms: int
 ) -> None:
     """Publish the lifecycle of runs to a target until cancelled; any number of processes may."""
     send: Send = EventFile(_file(target))

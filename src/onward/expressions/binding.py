@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from onward.expressions.control import CAUGHT
 from onward.expressions.purejq import JqError, Tree, jq_error, type_name
 from onward.expressions.scope import Compiler, NameScope
-from onward.expressions.stream import Env, Filter, Flow, Key, Path, computed
+from onward.expressions.stream import Env, Filter, Flow, Key, Path, computed_path
 
 Matcher = Callable[[Env, Any], Iterator[Env]]
 """Takes a value apart: yields the environment with its parts bound, once per way to do it."""
@@ -62,7 +62,7 @@ def _reduce(tree: Tree, scope: NameScope) -> Filter:
             for _, item in sources(env, None, value):
                 for bound in match(env, item):
                     env.meter.spend(2)
-                    state = _last(updates(bound, *state), (computed(path), None))
+                    state = _last(updates(bound, *state), (computed_path(path), None))
             yield state
 
     return run
@@ -147,7 +147,7 @@ def _matcher(pattern: Tree, scope: NameScope) -> Matcher:
         case (_, fields):
             return _fields(
                 [
-                    (
+                    _FieldPattern(
                         scope.compile(key),
                         _matcher(inner, scope),
                         None if name is None else scope.variables[name],
@@ -173,7 +173,15 @@ def _array(matchers: Sequence[Matcher]) -> Matcher:
     return match
 
 
-def _fields(fields: Sequence[tuple[Filter, Matcher, Key | None]]) -> Matcher:
+class _FieldPattern(NamedTuple):
+    """One field of an object pattern; `also` is the variable bound to the whole field."""
+
+    keys: Filter
+    matcher: Matcher
+    also: Key | None
+
+
+def _fields(fields: Sequence[_FieldPattern]) -> Matcher:
     def match(env: Env, value: Any, at: int = 0) -> Iterator[Env]:
         if at == len(fields):
             yield env

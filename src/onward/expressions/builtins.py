@@ -16,7 +16,14 @@ from onward.expressions.dates import DATES
 from onward.expressions.loops import LOOPS
 from onward.expressions.maths import NUMBERS
 from onward.expressions.meter import Collection, EvaluationMeter
-from onward.expressions.native import deep, plain, shallow, sorting, streamed, table
+from onward.expressions.native import (
+    deep_cost,
+    function_table,
+    shallow_cost,
+    sorting_cost,
+    stream_function,
+    value_function,
+)
 from onward.expressions.navigation import entries
 from onward.expressions.operations import add, compare, index, is_number, split
 from onward.expressions.purejq import (
@@ -30,7 +37,7 @@ from onward.expressions.purejq import (
 )
 from onward.expressions.regex import MATCHING
 from onward.expressions.scope import FunctionName, Native, NativeFunction
-from onward.expressions.stream import Argument, Env, Flow, Path, computed, extend, truthy
+from onward.expressions.stream import Argument, Env, Flow, Path, computed_path, extend, is_truthy
 from onward.expressions.update import delete_paths, set_path
 
 
@@ -39,14 +46,14 @@ def _empty(env: Env, path: Path, value: Any) -> Iterator[Flow]:
 
 
 def _error(env: Env, path: Path, value: Any) -> Iterator[Flow]:
-    env.meter.spend(deep(env.meter, value))
+    env.meter.spend(deep_cost(env.meter, value))
     raise jq_error(value)
 
 
 def _select(env: Env, path: Path, value: Any, condition: Argument) -> Iterator[Flow]:
     env.meter.spend(1)
     for wanted in condition.vals(value):
-        if truthy(wanted):
+        if is_truthy(wanted):
             yield path, value
 
 
@@ -57,14 +64,14 @@ def _map(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
         meter.spend(1)
         for result in body.vals(item):
             collection.append(result)
-    yield computed(path), collection.finish()
+    yield computed_path(path), collection.finish()
 
 
 def _path(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
     for where, found in body.flows((), value):
         if not isinstance(where, tuple):
             raise jq_error(f"Invalid path expression with result {describe(found)}")
-        yield computed(path), env.meter.admit(list(where))
+        yield computed_path(path), env.meter.admit(list(where))
 
 
 def _get_path(env: Env, path: Path, value: Any, keys: Argument) -> Iterator[Flow]:
@@ -103,7 +110,7 @@ def _from_entries(meter: EvaluationMeter, value: Any) -> Any:
         if not isinstance(entry, dict):
             raise jq_error(f'Cannot index {describe(entry)} with "key"')
         keys = [entry[name] for name in _KEYS if entry.get(name) is not None]
-        key = next((key for key in keys if truthy(key)), keys[0] if keys else None)
+        key = next((key for key in keys if is_truthy(key)), keys[0] if keys else None)
         item = next((entry[name] for name in _VALUES if name in entry), None)
         made[_key(key)] = item
     return made
@@ -130,7 +137,7 @@ def _add_of(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
     for item in body.vals(value):
         env.meter.spend(1)
         items.append(item)
-    yield computed(path), _sum(env.meter, items)
+    yield computed_path(path), _sum(env.meter, items)
 
 
 def _sum(meter: EvaluationMeter, items: list[Any]) -> Any:
@@ -176,7 +183,7 @@ def _joinable(item: Any) -> str:
 def _flatten(meter: EvaluationMeter, value: Any, depth: Any = 1 << 30) -> Any:
     if not is_number(depth) or depth < 0:
         raise jq_error("flatten depth must not be negative")
-    meter.spend(deep(meter, value))
+    meter.spend(deep_cost(meter, value))
     flat: list[Any] = []
     # Lists still to be gone through, innermost last; each with how much deeper it may open others.
     waiting = [(items_of(value), depth)]
@@ -214,13 +221,13 @@ def _extreme(largest: bool) -> Native:
             order = compare(env.meter, key, best_key) if place else 0
             if not place or (order >= 0 if largest else order < 0):
                 best, best_key = item, key
-        yield computed(path), best
+        yield computed_path(path), best
 
     return run
 
 
 def _contains(meter: EvaluationMeter, value: Any, other: Any) -> Any:
-    meter.spend(deep(meter, value) * (1 + deep(meter, other)) + deep(meter, other))
+    meter.spend(deep_cost(meter, value) * (1 + deep_cost(meter, other)) + deep_cost(meter, other))
     return contains_value(value, other)
 
 
@@ -230,7 +237,7 @@ def _indices(meter: EvaluationMeter, value: Any, wanted: Any) -> Any:
     if isinstance(value, str | list):
         width = len(wanted) if isinstance(wanted, list) else 1
         meter.spend(len(value) * max(width, 1))
-    meter.spend(deep(meter, value) + deep(meter, wanted))
+    meter.spend(deep_cost(meter, value) + deep_cost(meter, wanted))
     return indices_of(value, wanted)
 
 
@@ -249,35 +256,39 @@ def _split(meter: EvaluationMeter, value: Any, separator: Any) -> Any:
 
 
 NATIVE: dict[FunctionName, NativeFunction] = {
-    **table("type length infinite nan isinfinite isnan isnormal not", 0, lambda meter, value: 0),
-    **table("have_decnum have_literal_numbers", 0, lambda meter, value: 0),
-    **table("utf8bytelength keys keys_unsorted implode ascii_downcase ascii_upcase", 0, shallow),
-    **table("trim ltrim rtrim reverse tonumber toboolean", 0, shallow),
-    **table("ltrimstr rtrimstr startswith endswith", 1, shallow),
-    **table("tostring tojson fromjson", 0, deep),
-    **table("sort unique", 0, sorting),
-    **{(name, 1): streamed(name, 1) for name in ("sort_by", "group_by", "unique_by")},
-    **{(name, 1): streamed(name, 1) for name in ("fromstream", "truncate_stream")},
-    ("tostream", 0): streamed("tostream", 0),
+    **function_table(
+        "type length infinite nan isinfinite isnan isnormal not", 0, lambda meter, value: 0
+    ),
+    **function_table("have_decnum have_literal_numbers", 0, lambda meter, value: 0),
+    **function_table(
+        "utf8bytelength keys keys_unsorted implode ascii_downcase ascii_upcase", 0, shallow_cost
+    ),
+    **function_table("trim ltrim rtrim reverse tonumber toboolean", 0, shallow_cost),
+    **function_table("ltrimstr rtrimstr startswith endswith", 1, shallow_cost),
+    **function_table("tostring tojson fromjson", 0, deep_cost),
+    **function_table("sort unique", 0, sorting_cost),
+    **{(name, 1): stream_function(name, 1) for name in ("sort_by", "group_by", "unique_by")},
+    **{(name, 1): stream_function(name, 1) for name in ("fromstream", "truncate_stream")},
+    ("tostream", 0): stream_function("tostream", 0),
     **DATES,
     **LOOPS,
     **MATCHING,
     **NUMBERS,
-    ("add", 0): plain(_add),
+    ("add", 0): value_function(_add),
     ("add", 1): NativeFunction(_add_of, once=True),
-    ("contains", 1): plain(_contains),
-    ("delpaths", 1): plain(_delete_paths),
+    ("contains", 1): value_function(_contains),
+    ("delpaths", 1): value_function(_delete_paths),
     ("empty", 0): NativeFunction(_empty, once=True),
-    ("env", 0): plain(lambda meter, value: {}),
+    ("env", 0): value_function(lambda meter, value: {}),
     ("error", 0): NativeFunction(_error, once=True),
-    ("explode", 0): plain(_explode),
-    ("flatten", 0): plain(_flatten),
-    ("flatten", 1): plain(_flatten),
-    ("from_entries", 0): plain(_from_entries),
+    ("explode", 0): value_function(_explode),
+    ("flatten", 0): value_function(_flatten),
+    ("flatten", 1): value_function(_flatten),
+    ("from_entries", 0): value_function(_from_entries),
     ("getpath", 1): NativeFunction(_get_path, once=True),
-    ("has", 1): plain(_has),
-    ("indices", 1): plain(_indices),
-    ("join", 1): plain(_join),
+    ("has", 1): value_function(_has),
+    ("indices", 1): value_function(_indices),
+    ("join", 1): value_function(_join),
     ("map", 1): NativeFunction(_map, once=True),
     ("max", 0): NativeFunction(_extreme(largest=True), once=True),
     ("max_by", 1): NativeFunction(_extreme(largest=True), once=True),
@@ -285,7 +296,7 @@ NATIVE: dict[FunctionName, NativeFunction] = {
     ("min_by", 1): NativeFunction(_extreme(largest=False), once=True),
     ("path", 1): NativeFunction(_path),
     ("select", 1): NativeFunction(_select, once=True),
-    ("setpath", 2): plain(_set_path),
-    ("split", 1): plain(_split),
-    ("to_entries", 0): plain(_to_entries),
+    ("setpath", 2): value_function(_set_path),
+    ("split", 1): value_function(_split),
+    ("to_entries", 0): value_function(_to_entries),
 }

@@ -8,7 +8,6 @@ from typing import Any, assert_never
 from onward.errors import ExpressionError
 from onward.expressions.purejq import Tree
 from onward.expressions.scope import (
-    Bound,
     Compiler,
     FilterParameter,
     Function,
@@ -16,8 +15,9 @@ from onward.expressions.scope import (
     JqFunction,
     NameScope,
     NativeFunction,
+    ValueParameter,
 )
-from onward.expressions.stream import Argument, Env, Filter, Flow, Key, Path, computed
+from onward.expressions.stream import Argument, Env, Filter, Flow, Key, Path, computed_path
 
 # -- Which expressions never yield more than one value.
 #
@@ -40,7 +40,7 @@ def yields_once(tree: Tree, scope: NameScope) -> bool:
     if tag == "call":
         _, name, arguments = tree
         function = scope.functions.get((name, len(arguments)))
-        known = isinstance(function, Bound) or (
+        known = isinstance(function, ValueParameter) or (
             isinstance(function, NativeFunction) and function.once
         )
         return known and all(yields_once(argument, scope) for argument in arguments)
@@ -91,7 +91,7 @@ def define(name: str, parameters: Sequence[str], body: Tree, scope: NameScope) -
         plain = parameter.removeprefix("$")
         key = inner.variables[plain] if by_value else next(scope.keys)
         signature.append((by_value, key))
-        callable_inside[plain, 0] = Bound(key) if by_value else FilterParameter(key)
+        callable_inside[plain, 0] = ValueParameter(key) if by_value else FilterParameter(key)
     definition = JqFunction(tuple(signature), levels=2 + levels_of(body))
     itself: dict[FunctionName, Function] = {(name, len(parameters)): definition}
     definition.body = inner.with_functions({**itself, **callable_inside}).compile(body)
@@ -138,8 +138,8 @@ def _call(tree: Tree, scope: NameScope) -> Filter:
             )
         case FilterParameter(key):
             return lambda env, path, value: env.values[key].flows(path, value)
-        case Bound(key):
-            return lambda env, path, value: iter(((computed(path), env.values[key]),))
+        case ValueParameter(key):
+            return lambda env, path, value: iter(((computed_path(path), env.values[key]),))
         case _:
             assert_never(function)
 
@@ -188,7 +188,7 @@ def _enter(definition: JqFunction, env: Env, path: Path, value: Any) -> Iterator
             yield flow
             outside = meter.descend(definition.levels)
     except GeneratorExit:
-        # Dropped while paused: the depth belongs to whoever runs now.
+        # Dropped while paused: the depth belongs to the filter that runs now.
         raise
     except BaseException:
         meter.depth = outside

@@ -16,17 +16,17 @@ from onward.expressions.control import CONTROL
 from onward.expressions.navigation import NAVIGATION
 from onward.expressions.prelude import DEFINITIONS
 from onward.expressions.purejq import parse
-from onward.expressions.scope import Found, NameScope
+from onward.expressions.scope import NameScope, RequiredNames
 from onward.expressions.stream import Filter
 from onward.expressions.update import UPDATE
 
 _COMPILERS = {**BINDING, **CALLS, **CONSTRUCTION, **CONTROL, **NAVIGATION, **UPDATE}
 
 
-def compile_text(text: str, found: Found) -> tuple[Filter, int]:
-    """Return the filter that `text` describes and its levels (see `Meter.descend`).
+def compile_text(text: str, found: RequiredNames) -> tuple[Filter, int]:
+    """Return the filter that `text` describes and its levels (see `EvaluationMeter.descend`).
 
-    What it asks of its caller is added to `found`. Raises JqParseError for what is not jq,
+    The names it needs from its caller are added to `found`. Raises JqParseError for what is not jq,
     ExpressionError for names that do not exist.
     """
     standard = _standard()

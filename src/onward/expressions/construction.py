@@ -8,10 +8,10 @@ from typing import Any
 from onward.errors import ExpressionError
 from onward.expressions.meter import Collection
 from onward.expressions.navigation import constant
-from onward.expressions.operations import OPERATORS, charged, is_number, number
+from onward.expressions.operations import OPERATORS, charge, is_number, number
 from onward.expressions.purejq import Tree, apply_format, describe, jq_error, type_name
 from onward.expressions.scope import Compiler, NameScope
-from onward.expressions.stream import Env, Filter, Flow, Path, computed
+from onward.expressions.stream import Env, Filter, Flow, Path, computed_path
 
 _FORMATS = ("text", "json", "html", "uri", "urid", "csv", "tsv", "sh", "base64", "base64d")
 
@@ -22,7 +22,7 @@ def _operator(tree: Tree, scope: NameScope) -> Filter:
     lefts, rights = scope.compile(left), scope.compile(right)
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
-        meter, where = env.meter, computed(path)
+        meter, where = env.meter, computed_path(path)
         for _, second in rights(env, None, value):
             for _, first in lefts(env, None, value):
                 yield where, operate(meter, first, second)
@@ -37,7 +37,7 @@ def _negation(tree: Tree, scope: NameScope) -> Filter:
         for _, operand in operands(env, None, value):
             if not is_number(operand):
                 raise jq_error(f"{describe(operand)} cannot be negated")
-            yield computed(path), number(-operand)
+            yield computed_path(path), number(-operand)
 
     return run
 
@@ -49,7 +49,7 @@ def _array(tree: Tree, scope: NameScope) -> Filter:
         collection = Collection(env.meter)
         for _, item in items(env, None, value):
             collection.append(item)
-        yield computed(path), collection.finish()
+        yield computed_path(path), collection.finish()
 
     return run
 
@@ -71,7 +71,7 @@ def _object(tree: Tree, scope: NameScope) -> Filter:
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
         for made in build(env, value, {}, 0):
-            yield computed(path), env.meter.admit(made)
+            yield computed_path(path), env.meter.admit(made)
 
     return run
 
@@ -92,14 +92,14 @@ def _text(tree: Tree, scope: NameScope) -> Filter:
             yield from build(env, value, piece + tail, left - 1)
             return
         for _, item in piece(env, None, value):
-            text = charged(env.meter, apply_format, form, item)
+            text = charge(env.meter, apply_format, form, item)
             env.meter.announce(len(text) + len(tail))
             env.meter.spend(1 + (len(text) + len(tail) >> 6))
             yield from build(env, value, text + tail, left - 1)
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
         for text in build(env, value, "", len(pieces)):
-            yield computed(path), env.meter.admit(text)
+            yield computed_path(path), env.meter.admit(text)
 
     return run
 
@@ -108,7 +108,7 @@ def _format(tree: Tree, scope: NameScope) -> Filter:
     form = _known_format(tree[1])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
-        yield computed(path), env.meter.admit(charged(env.meter, apply_format, form, value))
+        yield computed_path(path), env.meter.admit(charge(env.meter, apply_format, form, value))
 
     return run
 
@@ -122,7 +122,7 @@ def _known_format(name: str) -> str:
 
 def _location(env: Env, path: Path, value: Any) -> Iterator[Flow]:
     """`$__loc__`: a new value every time, so that weighing it costs the same every time."""
-    yield computed(path), {"file": "<top-level>", "line": 1}
+    yield computed_path(path), {"file": "<top-level>", "line": 1}
 
 
 CONSTRUCTION: dict[str, Compiler] = {

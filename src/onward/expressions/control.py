@@ -8,7 +8,7 @@ from typing import Any
 from onward.errors import ExpressionError
 from onward.expressions.purejq import JqBreak, JqError, Tree, jq_break
 from onward.expressions.scope import Compiler, NameScope
-from onward.expressions.stream import Env, Filter, Flow, Path, computed, truthy
+from onward.expressions.stream import Env, Filter, Flow, Path, computed_path, is_truthy
 
 CAUGHT = 20
 """The steps that an error takes: its words quote the value it is about."""
@@ -25,7 +25,7 @@ def _if(tree: Tree, scope: NameScope) -> Filter:
 def _choice(conditions: Filter, then: Filter, otherwise: Filter) -> Filter:
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
         for _, condition in conditions(env, None, value):
-            yield from (then if truthy(condition) else otherwise)(env, path, value)
+            yield from (then if is_truthy(condition) else otherwise)(env, path, value)
 
     return run
 
@@ -36,13 +36,13 @@ def _logic(tree: Tree, scope: NameScope) -> Filter:
     lefts, rights = scope.compile(tree[1]), scope.compile(tree[2])
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
-        where = computed(path)
+        where = computed_path(path)
         for _, first in lefts(env, None, value):
-            if truthy(first) is deciding:
+            if is_truthy(first) is deciding:
                 yield where, deciding
                 continue
             for _, second in rights(env, None, value):
-                yield where, truthy(second)
+                yield where, is_truthy(second)
 
     return run
 
@@ -54,7 +54,7 @@ def _alternative(tree: Tree, scope: NameScope) -> Filter:
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
         found = False
         for flow in _until_error(first, env, path, value):
-            if truthy(flow[1]):
+            if is_truthy(flow[1]):
                 found = True
                 yield flow
         if not found:
@@ -108,7 +108,7 @@ def _try(tree: Tree, scope: NameScope) -> Filter:
             reason = error.value
         else:
             return
-        yield from rescue(env, computed(path), reason)
+        yield from rescue(env, computed_path(path), reason)
 
     return run
 

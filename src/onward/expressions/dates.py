@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from onward.expressions.meter import EvaluationMeter
-from onward.expressions.native import borrowed, plain, shallow
+from onward.expressions.native import borrowed, shallow_cost, value_function
 from onward.expressions.operations import is_number, number
 from onward.expressions.purejq import FUNCTIONS, jq_error
 from onward.expressions.scope import FunctionName, NativeFunction
-from onward.expressions.stream import Env, Flow, Path, computed
+from onward.expressions.stream import Env, Flow, Path, computed_path
 
 _DIRECTIVE = re.compile(r"%([^a-zA-Z%]*)(.?)", re.DOTALL)
 _LONGEST = 1000
@@ -22,7 +22,7 @@ _strptime = FUNCTIONS["strptime", 1]
 
 
 def _now(env: Env, path: Path, value: Any) -> Iterator[Flow]:
-    yield computed(path), number(env.now_ms / 1000)
+    yield computed_path(path), number(env.now_ms / 1000)
 
 
 def _broken_down(meter: EvaluationMeter, value: Any) -> Any:
@@ -84,11 +84,11 @@ class _Text:
 
 
 DATES: dict[FunctionName, NativeFunction] = {
-    ("gmtime", 0): plain(_broken_down),
-    ("localtime", 0): plain(_broken_down),
-    ("mktime", 0): borrowed("mktime", 0, shallow),
+    ("gmtime", 0): value_function(_broken_down),
+    ("localtime", 0): value_function(_broken_down),
+    ("mktime", 0): borrowed("mktime", 0, shallow_cost),
     ("now", 0): NativeFunction(_now, once=True),
-    ("strflocaltime", 1): plain(_format),
-    ("strftime", 1): plain(_format),
-    ("strptime", 1): plain(_parse),
+    ("strflocaltime", 1): value_function(_format),
+    ("strftime", 1): value_function(_format),
+    ("strptime", 1): value_function(_parse),
 }

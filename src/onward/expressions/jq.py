@@ -1,4 +1,4 @@
-"""One jq expression: compiled once, evaluated on data as often as one likes."""
+"""One jq expression: compiled once, evaluated on data any number of times."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from onward.errors import ExpressionError
 from onward.expressions.compiler import compile_text
-from onward.expressions.limits import DEFAULT, Limits
+from onward.expressions.limits import DEFAULT_LIMITS, Limits
 from onward.expressions.meter import LIMIT, Collection, EvaluationMeter
 from onward.expressions.operations import PYTHON_ERRORS, failure
 from onward.expressions.purejq import JqError, JqParseError
-from onward.expressions.reference import PATTERN, Reference, read_path, read_reference
-from onward.expressions.scope import Found
+from onward.expressions.reference import REFERENCE_PATTERN, Reference, read_path, read_reference
+from onward.expressions.scope import RequiredNames
 from onward.expressions.sizes import Account
 from onward.expressions.stream import Env, Filter, Flow
 from onward.expressions.time_slice import (
@@ -22,7 +22,7 @@ from onward.expressions.time_slice import (
     Question,
     TimeSlice,
     TimeSliceExceeded,
-    current,
+    current_time_slice,
 )
 
 SYNTAX = "EXPRESSION_SYNTAX"
@@ -31,26 +31,27 @@ _TOO_DEEP = (
     "the expression or its data nests too deeply; flatten it, "
     "or use a loop (until, reduce, recurse)"
 )
-_LARGEST = 1.7976931348623157e308
+_LARGEST_NUMBER = 1.7976931348623157e308
+_TOKENS = re.compile(r"\b(?:FIELD|FORMAT|IDENT|KW|NUM|OP|STR|VAR) (?:None )?(?=\S)")
 
 
 class Jq:
     """A compiled expression; immutable.
 
-    `names` are the variables it asks for, without "$". What it reaches through `$node.<x>` is in
+    `names` are the variables it reads, without "$". The nodes it reads as `$node.<x>` are in
     `nodes`; `all_nodes` is true when it uses `$node` in any other way.
     """
 
     __slots__ = ("_levels", "_path", "_reference", "_run", "all_nodes", "names", "nodes", "source")
 
-    def __init__(self, source: str, run: Filter, levels: int, found: Found) -> None:
+    def __init__(self, source: str, run: Filter, levels: int, found: RequiredNames) -> None:
         self.source = source
         self.names = frozenset(found.names)
         self.nodes = frozenset(found.nodes)
         self.all_nodes = found.all_nodes
         self._run = run
         self._levels = levels
-        match = PATTERN.fullmatch(source)
+        match = REFERENCE_PATTERN.fullmatch(source)
         self._reference: Reference | None = read_reference(match) if match else None
         self._path: Reference | None = read_path(source)
 
@@ -63,7 +64,7 @@ class Jq:
         variables: Mapping[str, Any],
         *,
         now_ms: int = 0,
-        limits: Limits = DEFAULT,
+        limits: Limits = DEFAULT_LIMITS,
         account: Account | None = None,
     ) -> Any:
         """Return the one value the expression yields for `input` (jq's `.`), or None for none.
@@ -71,7 +72,7 @@ class Jq:
         A variable that `variables` lacks is null. Neither `input` nor `variables` is changed; the
         value may share parts with them. Raises ExpressionError: EXPRESSION_FAILED when jq fails on
         this data or yields more than one value, EXPRESSION_LIMIT when it breaks `limits` or takes
-        more steps than `account` has left. Raises Lengthy when it is `hurried` (`pace.py`).
+        more steps than `account` has left. Raises TimeSliceExceeded inside `within_time_slice`.
         """
         if self._reference is not None:
             return self._follow(self._reference, variables)
@@ -83,7 +84,7 @@ class Jq:
         variables: Mapping[str, Any],
         *,
         now_ms: int = 0,
-        limits: Limits = DEFAULT,
+        limits: Limits = DEFAULT_LIMITS,
         account: Account | None = None,
     ) -> list[Any]:
         """Return every value the expression yields, in order; raises like `evaluate`."""
@@ -111,7 +112,7 @@ class Jq:
             try:
                 found = self._path.follow(input)
             except ExpressionError:
-                pass  # jq has its own words for it
+                pass  # jq has its own message for it
             else:
                 return [found] if every else found
         values: dict[int | str, Any] = {name: variables.get(name) for name in self.names}
@@ -119,29 +120,28 @@ class Jq:
         account = account or Account(limits.steps)
         steps = min(limits.steps, account.left)
         question = Question(self.source, every, input, values, now_ms, limits, steps)
-        pace = current()
-        answer = pace.answer(question) if pace is not None else None
+        time_slice = current_time_slice()
+        answer = time_slice.answer(question) if time_slice is not None else None
         if answer is None:
-            answer = self._answered(question, account, pace)
-            if pace is not None:
-                pace.took(question, answer)
+            answer = self._answer(question, account, time_slice)
+            if time_slice is not None:
+                time_slice.record(question, answer)
         account.settle(account.left - answer.spent)
         if answer.error is not None:
             text, code = answer.error
             raise ExpressionError(text, code=code)
         return answer.value
 
-    def _answered(
-        self, question: Question, account: Account, pace: TimeSlice | None
+    def _answer(
+        self, question: Question, account: Account, time_slice: TimeSlice | None
     ) -> EvaluationResult:
-        given = (question.data, *question.values.values())
-        meter = EvaluationMeter(
-            question.limits, given, account, None if pace is None else pace.FIRST
-        )
+        inputs = (question.data, *question.values.values())
+        allowance = None if time_slice is None else time_slice.STEPS_OF_ONE
+        meter = EvaluationMeter(question.limits, inputs, account, allowance)
         try:
-            return EvaluationResult(self._computed(question, meter), None, meter.spent)
-        except TimeSliceExceeded as lengthy:
-            lengthy.source, lengthy.body = self.source, question.body()
+            return EvaluationResult(self._compute(question, meter), None, meter.spent)
+        except TimeSliceExceeded as exceeded:
+            exceeded.source, exceeded.body = self.source, question.body()
             raise
         except ExpressionError as error:
             text, code = str(error), error.code
@@ -153,7 +153,7 @@ class Jq:
             text, code = str(failure(error)), FAILED
         return EvaluationResult(None, (f"{self._shown()}: {text}", code), meter.spent)
 
-    def _computed(self, question: Question, meter: EvaluationMeter) -> Any:
+    def _compute(self, question: Question, meter: EvaluationMeter) -> Any:
         meter.descend(self._levels)
         flows = self._run(Env(question.values, meter, question.now_ms), None, question.data)
         return _finish(meter, (_every if question.every else self._only)(meter, flows))
@@ -188,7 +188,7 @@ def compile_jq(source: str) -> Jq:
     text = strip_braces(source)
     if not text:
         raise ExpressionError("the expression is empty; write a jq filter such as .", code=SYNTAX)
-    found = Found()
+    found = RequiredNames()
     try:
         run, levels = compile_text(text, found)
     except JqParseError as error:
@@ -219,12 +219,9 @@ def _quote(source: str) -> str:
 
 
 def _explain(error: JqParseError) -> str:
-    """Return the parser's complaint in words that need no knowledge of its tokens."""
-    text = _TOKEN.sub("", str(error)).replace("EOF None", "the end").replace("token None", "end")
+    """Return the parser's message without the names of its tokens."""
+    text = _TOKENS.sub("", str(error)).replace("EOF None", "the end").replace("token None", "end")
     return text[:1].lower() + text[1:]
-
-
-_TOKEN = re.compile(r"\b(?:FIELD|FORMAT|IDENT|KW|NUM|OP|STR|VAR) (?:None )?(?=\S)")
 
 
 def _message(error: JqError) -> str:
@@ -244,7 +241,7 @@ def _without_odd_numbers(value: Any) -> Any:
     if isinstance(value, float):
         if math.isnan(value):
             return None
-        return math.copysign(_LARGEST, value) if math.isinf(value) else value
+        return math.copysign(_LARGEST_NUMBER, value) if math.isinf(value) else value
     if isinstance(value, list):
         return [_without_odd_numbers(item) for item in value]
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """How much one evaluation may cost.
 
 The budget is counted, not timed: the same expression on the same data costs the same everywhere,
-so a run that is replayed, simulated or moved to a slower machine comes to the same answer.
+so a run that is replayed, simulated or moved to a slower machine gets the same result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The box around one evaluation; a broken limit is an EXPRESSION_LIMIT error."""
+    """The limits of one evaluation; exceeding one is an EXPRESSION_LIMIT error."""
 
     steps: int = 2_000_000
     """Work: about one per operation, plus a share of every byte copied. Some seconds at most."""
@@ -21,8 +21,8 @@ class Limits:
     """How deep data may nest, and how many levels of evaluation functions may pile up.
 
     Well below Python's own limit on recursion, so that where an expression is stopped does not
-    depend on who called it.
+    depend on its caller.
     """
 
 
-DEFAULT = Limits()
+DEFAULT_LIMITS = Limits()

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from onward.expressions.navigation import entries
 from onward.expressions.operations import compare, is_number, number
 from onward.expressions.purejq import describe, items_of, jq_error
 from onward.expressions.scope import FunctionName, NativeFunction
-from onward.expressions.stream import Argument, Env, Flow, Path, computed, truthy
+from onward.expressions.stream import Argument, Env, Flow, Path, computed_path, is_truthy
 
 Step = tuple[bool, Path, Any]
-"""One thing a loop comes to: yield it (True), or go on from it (False)."""
+"""One result of a turn: yield it (True), or continue the loop from it (False)."""
 
 _NOTHING = object()
-_OPEN = 10_000
-"""How many turns may be unfinished at once: each keeps its place in a generator."""
+_MAX_OPEN_TURNS = 10_000
+"""How many turns may be unfinished at once: each is a suspended generator."""
 
 
 def _turn(env: Env, path: Path, value: Any, step: Callable[[Path, Any], Iterator[Step]]) -> Any:
-    """Follow every way on from `value`, depth first."""
+    """Run the loop from `value`, depth first."""
     open_turns = [step(path, value)]
     while open_turns:
         env.meter.spend(1)
@@ -29,8 +29,8 @@ def _turn(env: Env, path: Path, value: Any, step: Callable[[Path, Any], Iterator
                 yield where, item
                 continue
             open_turns.append(step(where, item))
-            if len(open_turns) > _OPEN:
-                env.meter.too_deep(f"its loop leaves more than {_OPEN} turns unfinished")
+            if len(open_turns) > _MAX_OPEN_TURNS:
+                env.meter.too_deep(f"its loop leaves more than {_MAX_OPEN_TURNS} turns unfinished")
             break
         else:
             open_turns.pop()
@@ -45,7 +45,7 @@ def _until(
 
     def step(where: Path, item: Any) -> Iterator[Step]:
         for done in condition.vals(item):
-            if truthy(done):
+            if is_truthy(done):
                 yield True, where, item
                 continue
             for there, following in update.flows(where, item):
@@ -63,7 +63,7 @@ def _until_once(
         done = next(condition.vals(turn[1]), _NOTHING)
         if done is _NOTHING:
             return
-        if truthy(done):
+        if is_truthy(done):
             yield turn
             return
         turn = next(update.flows(*turn), None)
@@ -74,7 +74,7 @@ def _while(
 ) -> Iterator[Flow]:
     def step(where: Path, item: Any) -> Iterator[Step]:
         for going in condition.vals(item):
-            if truthy(going):
+            if is_truthy(going):
                 yield True, where, item
                 for there, following in update.flows(where, item):
                     yield False, there, following
@@ -109,7 +109,7 @@ def _recurse(env: Env, path: Path, value: Any, *arguments: Argument) -> Iterator
                 yield False, there, following
                 continue
             for wanted in arguments[1].vals(following):
-                if truthy(wanted):
+                if is_truthy(wanted):
                     yield False, there, following
 
     yield from _turn(env, path, value, step)
@@ -122,7 +122,7 @@ def _range(env: Env, path: Path, value: Any, *arguments: Argument) -> Iterator[F
         assert end is not None  # noqa: S101  (every form of range has an end)
         for last in end.vals(value):
             for by in step.vals(value) if step else (1,):
-                yield from _count(env, computed(path), first, last, by)
+                yield from _count(env, computed_path(path), first, last, by)
 
 
 def _count(env: Env, path: Path, first: Any, last: Any, by: Any) -> Iterator[Flow]:
@@ -191,7 +191,7 @@ def _last(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
 
 
 def _is_empty(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
-    yield computed(path), next(body.vals(value), _NOTHING) is _NOTHING
+    yield computed_path(path), next(body.vals(value), _NOTHING) is _NOTHING
 
 
 def _decide(deciding: bool) -> Callable[..., Iterator[Flow]]:
@@ -202,10 +202,10 @@ def _decide(deciding: bool) -> Callable[..., Iterator[Flow]]:
         for item in items:
             env.meter.spend(1)
             verdicts = arguments[-1].vals(item) if arguments else (item,)
-            if any(truthy(verdict) is deciding for verdict in verdicts):
-                yield computed(path), deciding
+            if any(is_truthy(verdict) is deciding for verdict in verdicts):
+                yield computed_path(path), deciding
                 return
-        yield computed(path), not deciding
+        yield computed_path(path), not deciding
 
     return run
 
@@ -214,27 +214,34 @@ def _walk(env: Env, path: Path, value: Any, body: Argument) -> Iterator[Flow]:
     """Apply `body` to everything inside, innermost first, and at last to the whole."""
     rebuilt = _rebuild(env, value, body) if isinstance(value, list | dict) else value
     for result in body.vals(rebuilt):
-        yield computed(path), result
+        yield computed_path(path), result
 
 
 def _rebuild(env: Env, value: Any, body: Argument) -> Any:
     """Return the container with what `body` makes of each part; nothing drops the part."""
-    # Containers on the way down: its key in the one above, what is left in it, what it becomes.
-    open_parts = [(None, entries(value), type(value)())]
+    open_parts = [_OpenPart(None, entries(value), type(value)())]
     while True:
-        at, left, made = open_parts[-1]
-        for key, item in left:
+        part = open_parts[-1]
+        for key, item in part.left:
             env.meter.spend(1)
             if isinstance(item, list | dict):
-                open_parts.append((key, entries(item), type(item)()))
+                open_parts.append(_OpenPart(key, entries(item), type(item)()))
                 break
-            _put(env, made, key, body.vals(item))
+            _put(env, part.rebuilt, key, body.vals(item))
         else:
             open_parts.pop()
-            env.meter.admit(made)
+            env.meter.admit(part.rebuilt)
             if not open_parts:
-                return made
-            _put(env, open_parts[-1][2], at, body.vals(made))
+                return part.rebuilt
+            _put(env, open_parts[-1].rebuilt, part.key, body.vals(part.rebuilt))
+
+
+class _OpenPart(NamedTuple):
+    """A container on the way down: its key in the one above, and what is left to rebuild."""
+
+    key: Any
+    left: Iterator[tuple[Any, Any]]
+    rebuilt: Any
 
 
 def _put(env: Env, container: Any, key: Any, results: Iterator[Any]) -> None:
@@ -259,7 +266,7 @@ def _binary_search(env: Env, path: Path, value: Any, wanted: Argument) -> Iterat
                 found = middle
                 break
             low, high = (middle + 1, high) if order < 0 else (low, middle)
-        yield computed(path), found if found >= 0 else -1 - low
+        yield computed_path(path), found if found >= 0 else -1 - low
 
 
 LOOPS: dict[FunctionName, NativeFunction] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from onward.expressions.meter import EvaluationMeter
-from onward.expressions.native import plain
+from onward.expressions.native import value_function
 from onward.expressions.operations import is_number, number
 from onward.expressions.purejq import FUNCTIONS, describe, jq_error
 from onward.expressions.scope import FunctionName, NativeFunction
@@ -30,11 +30,13 @@ def _safely(function: Callable[..., Any], *operands: Any) -> Any:
 
 def _of_input(name: str) -> NativeFunction:
     function = FUNCTIONS[name, 0]
-    return plain(lambda meter, value: _safely(lambda operand: next(function(operand, None)), value))
+    return value_function(
+        lambda meter, value: _safely(lambda operand: next(function(operand, None)), value)
+    )
 
 
 def _of_arguments(function: Callable[..., Any]) -> NativeFunction:
-    return plain(lambda meter, value, *operands: _safely(function, *operands))
+    return value_function(lambda meter, value, *operands: _safely(function, *operands))
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -66,10 +68,10 @@ NUMBERS: dict[FunctionName, NativeFunction] = {
     ("fmax", 2): _of_arguments(max),
     ("fmin", 2): _of_arguments(min),
     ("fmod", 2): _of_arguments(math.fmod),
-    ("frexp", 0): plain(lambda meter, value: list(math.frexp(value))),
+    ("frexp", 0): value_function(lambda meter, value: list(math.frexp(value))),
     ("hypot", 2): _of_arguments(math.hypot),
     ("ldexp", 2): _of_arguments(lambda base, exponent: math.ldexp(base, int(exponent))),
-    ("modf", 0): plain(_parts),
+    ("modf", 0): value_function(_parts),
     ("pow", 2): _of_arguments(_power),
     ("scalb", 2): _of_arguments(lambda base, exponent: math.ldexp(base, int(exponent))),
     ("scalbln", 2): _of_arguments(lambda base, exponent: math.ldexp(base, int(exponent))),

@@ -1,10 +1,10 @@
 """The meter: what one evaluation has spent, and what it may still build.
 
-Three things can go wrong in an expression: it works for ever, it builds something enormous, or it
-goes too deep. Work is counted in steps, size as the weight of values (`weights.py`). Weights are
-remembered per container, which keeps adding to a list cheap; the memory is emptied when it holds on
-to too much. Weighing what the evaluation was given is not its work: whoever weighed it before, the
-same expression takes the same steps.
+Three things can go wrong in an expression: it never ends, it builds something enormous, or it nests
+too deep. Work is counted in steps, size as the weight of values (`sizes.py`). Weights are cached
+per container, so that adding to a list stays cheap; the cache is emptied when it holds too much
+memory. Weighing the inputs of the evaluation is not counted as its work: whether or not they were
+weighed before, the same expression takes the same steps.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ _EMPTY: Weight = (CONTAINER, 1)
 class EvaluationMeter:
     """The budget of one evaluation."""
 
-    __slots__ = ("_account", "_beyond", "_given", "_new", "depth", "limits", "steps")
+    __slots__ = ("_account", "_beyond", "_inputs", "_new", "depth", "limits", "steps")
 
     def __init__(
         self,
         limits: Limits,
-        given: tuple[Any, ...] = (),
+        inputs: tuple[Any, ...] = (),
         account: Account | None = None,
         allowance: int | None = None,
     ) -> None:
-        """`given` is the data of the evaluation; Lengthy comes after `allowance` steps."""
+        """`inputs` is the data of the evaluation; TimeSliceExceeded after `allowance` steps."""
         self.limits = limits
         self._account = account or Account(limits.steps)
         most = min(limits.steps, self._account.left)
         self.steps = most if allowance is None else min(most, allowance)
         self._beyond = most - self.steps
-        """The steps that it may take elsewhere, when those at hand are used up."""
+        """The steps beyond the allowance: another process may take them."""
         self.depth = 0
         """How deep functions have called each other at this moment."""
-        self._given: tuple[Any, ...] | None = given
+        self._inputs: tuple[Any, ...] | None = inputs
         """The data, until it is weighed."""
         self._new = Weights()
 
@@ -68,7 +68,7 @@ class EvaluationMeter:
         return value
 
     def admit_as(self, value: Any, weight: int, height: int) -> Any:
-        """Like `admit` for a container whose weight and height its parts already tell."""
+        """Like `admit` for a container whose weight and height are known from its parts."""
         self._check(weight, height)
         self.spend(3)
         self._make_room()
@@ -76,7 +76,7 @@ class EvaluationMeter:
         return value
 
     def weigh(self, value: Any) -> int:
-        """Return the weight of `value`, which need not fit in the box."""
+        """Return the weight of `value`, which may exceed the limits."""
         return self.measure(value)[0]
 
     def announce(self, weight: int) -> None:
@@ -103,22 +103,23 @@ class EvaluationMeter:
         if kind is dict or kind is list:
             if not value:
                 return _EMPTY
-            known = self._new.get(value) or self._weighed(value)
+            known = self._new.get(value) or self._weight_of_input(value)
             if known is not None:
                 return known
             self._make_room()
             return self._walk(value, 1, self._new)
         return self._new.scalar(value), 0
 
-    def _weighed(self, container: Any) -> Weight | None:
-        """Return what a container that was given weighs; None for one that is new."""
+    def _weight_of_input(self, container: Any) -> Weight | None:
+        """Return the weight of a container among the inputs; None for one that is new."""
         weights = self._account.weights
-        if self._given is not None:
-            given, self._given = self._given, None
-            for one in given:
-                if (type(one) is dict or type(one) is list) and one and weights.get(one) is None:
+        if self._inputs is not None:
+            inputs, self._inputs = self._inputs, None
+            for value in inputs:
+                is_container = type(value) is dict or type(value) is list
+                if is_container and value and weights.get(value) is None:
                     try:
-                        self._walk(one, 1, weights)
+                        self._walk(value, 1, weights)
                     except ExpressionError:
                         continue  # it nests too deeply: it is refused where it is used
         known = weights.get(container)
@@ -153,7 +154,7 @@ class EvaluationMeter:
                 # No function of its own: a level of data must not take two of Python's.
                 inner = weights.known.get(id(child))
                 if inner is None and child and weights is self._new:
-                    inner = self._weighed(child)
+                    inner = self._weight_of_input(child)
                 if inner is None:
                     inner = self._walk(child, level + 1, weights) if child else _EMPTY
                 weight += inner[0]
@@ -164,7 +165,7 @@ class EvaluationMeter:
         return weight, height + 1
 
     def _make_room(self) -> None:
-        """Forget all weights when they keep too much alive; never in the middle of a walk."""
+        """Drop all weights when they hold too much memory; never in the middle of a walk."""
         if self._new.size > 2 * self.limits.bytes:
             self._new.clear()
 

@@ -9,17 +9,17 @@ from onward.expressions.meter import EvaluationMeter
 from onward.expressions.operations import PYTHON_ERRORS, failure
 from onward.expressions.purejq import FUNCTIONS, JqError
 from onward.expressions.scope import FunctionName, NativeFunction
-from onward.expressions.stream import Argument, Env, Flow, Path, computed
+from onward.expressions.stream import Argument, Env, Flow, Path, computed_path
 
 Plain = Callable[..., Any]
 """A function of values: (meter, value, *arguments) to one value."""
 
 
-def plain(function: Plain) -> NativeFunction:
+def value_function(function: Plain) -> NativeFunction:
     """Return a builtin that calls `function` for every combination of argument values."""
 
     def run(env: Env, path: Path, value: Any, *arguments: Argument) -> Iterator[Flow]:
-        meter, where = env.meter, computed(path)
+        meter, where = env.meter, computed_path(path)
         for given in combinations(arguments, value):
             meter.spend(1)
             try:
@@ -67,42 +67,42 @@ def borrowed(name: str, arity: int, cost: Callable[[EvaluationMeter, Any], int])
         meter.spend(sum(cost(meter, operand) for operand in (value, *given)))
         return next(function(value, None, *map(_Given, given)))
 
-    return plain(run)
+    return value_function(run)
 
 
-def streamed(name: str, arity: int) -> NativeFunction:
+def stream_function(name: str, arity: int) -> NativeFunction:
     """Return purejq's builtin that calls its filter arguments itself, or yields many values."""
     function = FUNCTIONS[name, arity]
 
     def run(env: Env, path: Path, value: Any, *arguments: Argument) -> Iterator[Flow]:
         meter = env.meter
-        meter.spend(1 + sorting(meter, value))
+        meter.spend(1 + sorting_cost(meter, value))
         try:
             for result in function(value, None, *arguments):
                 meter.spend(1)
-                yield computed(path), meter.admit(result)
+                yield computed_path(path), meter.admit(result)
         except PYTHON_ERRORS as error:
             raise failure(error)
 
     return NativeFunction(run)
 
 
-def shallow(meter: EvaluationMeter, value: Any) -> int:
+def shallow_cost(meter: EvaluationMeter, value: Any) -> int:
     """The cost of looking at each item or character once."""
     return len(value) >> 4 if isinstance(value, str | list | dict) else 0
 
 
-def deep(meter: EvaluationMeter, value: Any) -> int:
+def deep_cost(meter: EvaluationMeter, value: Any) -> int:
     """The cost of looking at everything inside."""
     return meter.weigh(value) >> 3
 
 
-def sorting(meter: EvaluationMeter, value: Any) -> int:
+def sorting_cost(meter: EvaluationMeter, value: Any) -> int:
     """The cost of putting the items in order."""
     return meter.weigh(value) >> 2
 
 
-def table(
+def function_table(
     names: str, arity: int, cost: Callable[[EvaluationMeter, Any], int]
 ) -> dict[FunctionName, NativeFunction]:
     """Return purejq's builtins of these `names`, all of one arity and cost."""

@@ -9,7 +9,7 @@ from onward.errors import ExpressionError
 from onward.expressions.operations import cut, index
 from onward.expressions.purejq import Tree, describe, items_of, jq_error
 from onward.expressions.scope import Compiler, NameScope
-from onward.expressions.stream import Env, Filter, Flow, Path, computed, extend
+from onward.expressions.stream import Env, Filter, Flow, Path, computed_path, extend
 
 
 def _identity(tree: Tree, scope: NameScope) -> Filter:
@@ -18,7 +18,7 @@ def _identity(tree: Tree, scope: NameScope) -> Filter:
 
 def constant(value: Any) -> Filter:
     """Return the filter that always yields `value`."""
-    return lambda env, path, _: iter(((computed(path), value),))
+    return lambda env, path, _: iter(((computed_path(path), value),))
 
 
 def _field(tree: Tree, scope: NameScope) -> Filter:
@@ -122,7 +122,7 @@ def _variable(tree: Tree, scope: NameScope) -> Filter:
     name = tree[1]
     key = scope.variables.get(name)
     if key is not None:
-        return lambda env, path, value: iter(((computed(path), env.values[key]),))
+        return lambda env, path, value: iter(((computed_path(path), env.values[key]),))
     if name == "ENV":
         return constant({})
     if name == "__prog_args":
@@ -135,7 +135,7 @@ def _variable(tree: Tree, scope: NameScope) -> Filter:
 
 
 def _caller_variable(name: str) -> Filter:
-    return lambda env, path, value: iter(((computed(path), env.values.get(name)),))
+    return lambda env, path, value: iter(((computed_path(path), env.values.get(name)),))
 
 
 NAVIGATION: dict[str, Compiler] = {

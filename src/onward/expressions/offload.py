@@ -1,6 +1,6 @@
-"""Answering the questions of evaluations that were too long for where they came up.
+"""Evaluations that exceeded their time slice, answered in another process.
 
-Bytes in, bytes out: a question can be sent to another process.
+Bytes in, bytes out: the question and its answer cross the border between processes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from onward.expressions.sizes import Account
 from onward.expressions.time_slice import EvaluationResult
 
 
-def answer(body: bytes) -> bytes:
-    """Return the answer to a question (`Question.body`), as it travels."""
+def answer_question(body: bytes) -> bytes:
+    """Return the answer to a question (`Question.body`), as bytes."""
     source, every, data, values, now_ms, limits, steps = marshal.loads(body)  # noqa: S302
-    jq = _compiled(source)
+    jq = _compile(source)
     account = Account(steps)
     evaluate = jq.evaluate_all if every else jq.evaluate
     value, error = None, None
@@ -30,10 +30,10 @@ def answer(body: bytes) -> bytes:
 
 
 def read_answer(body: bytes) -> EvaluationResult:
-    """Return the answer that came back."""
+    """Return the answer that another process gave."""
     return EvaluationResult(*marshal.loads(body))  # noqa: S302  (from a process of our own)
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(source: str) -> Jq:
+def _compile(source: str) -> Jq:
     return compile_jq(source)

@@ -53,7 +53,7 @@ def add(meter: EvaluationMeter, left: Any, right: Any) -> Any:
         return number(left + right)
     kind = type(left)
     if kind is not type(right) or kind not in (str, list, dict):
-        return charged(meter, purejq.add_values, left, right)
+        return charge(meter, purejq.add_values, left, right)
     (weight, height), (more, higher) = meter.measure(left), meter.measure(right)
     meter.announce(weight + more)
     meter.spend(len(left) + len(right) >> (4 if kind is dict else 8))
@@ -72,7 +72,7 @@ def subtract(meter: EvaluationMeter, left: Any, right: Any) -> Any:
         meter.spend(len(left) * len(right))
         meter.spend(meter.weigh(left) + meter.weigh(right) >> 4)
         return meter.admit(purejq.subtract_values(left, right))
-    return charged(meter, purejq.subtract_values, left, right)
+    return charge(meter, purejq.subtract_values, left, right)
 
 
 def multiply(meter: EvaluationMeter, left: Any, right: Any) -> Any:
@@ -84,7 +84,7 @@ def multiply(meter: EvaluationMeter, left: Any, right: Any) -> Any:
         left, right = right, left
     if isinstance(left, str) and is_number(right) and right > 0:
         meter.announce(min(len(left) * right, 1 << 60))
-    return meter.admit(charged(meter, purejq.multiply_values, left, right))
+    return meter.admit(charge(meter, purejq.multiply_values, left, right))
 
 
 def divide(meter: EvaluationMeter, left: Any, right: Any) -> Any:
@@ -92,13 +92,13 @@ def divide(meter: EvaluationMeter, left: Any, right: Any) -> Any:
     meter.spend(1)
     if isinstance(left, str) and isinstance(right, str):
         return split(meter, left, right)
-    return number(charged(meter, purejq.divide_values, left, right))
+    return number(charge(meter, purejq.divide_values, left, right))
 
 
 def remainder(meter: EvaluationMeter, left: Any, right: Any) -> Any:
     """`left % right`."""
     meter.spend(1)
-    return charged(meter, purejq.remainder_of, left, right)
+    return charge(meter, purejq.remainder_of, left, right)
 
 
 def split(meter: EvaluationMeter, text: str, separator: str) -> Any:
@@ -119,7 +119,7 @@ def compare(meter: EvaluationMeter, left: Any, right: Any) -> int:
     return purejq.compare_values(left, right)
 
 
-def charged(meter: EvaluationMeter, operation: Callable[..., Any], *operands: Any) -> Any:
+def charge(meter: EvaluationMeter, operation: Callable[..., Any], *operands: Any) -> Any:
     """Return `operation(*operands)`, its work charged by what the operands weigh."""
     meter.spend(sum(meter.weigh(operand) for operand in operands) >> 3)
     try:
@@ -163,11 +163,11 @@ def index(meter: EvaluationMeter, container: Any, key: Any) -> Any:
         if not key:
             return []
         meter.spend((meter.weigh(container) >> 3) * (1 + len(key)))
-        return meter.admit(charged(meter, purejq.look_up, container, key))
+        return meter.admit(charge(meter, purejq.look_up, container, key))
     if isinstance(key, list | dict):
         if container is None and isinstance(key, dict):
             return None
-        return meter.admit(charged(meter, purejq.look_up, container, key))
+        return meter.admit(charge(meter, purejq.look_up, container, key))
     if isinstance(key, str) and not isinstance(container, dict):
         meter.spend(len(key) >> 3)  # the words of an error quote it
     return purejq.look_up(container, key)

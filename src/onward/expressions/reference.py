@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from onward.errors import ExpressionError
 
@@ -18,7 +18,7 @@ Step = str | int
 
 _STRING = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
 _STEP = rf"\.[A-Za-z_][A-Za-z0-9_]*|\[-?[0-9]{{1,15}}\]|\[{_STRING}\]"
-PATTERN = re.compile(rf"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<steps>(?:{_STEP})*)")
+REFERENCE_PATTERN = re.compile(rf"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<steps>(?:{_STEP})*)")
 _FIRST = rf"\.[A-Za-z_][A-Za-z0-9_]*|\.\[(?:-?[0-9]{{1,15}}|{_STRING})\]"
 _PATH = re.compile(rf"\.|(?:{_FIRST})(?:{_STEP})*")
 _STEPS = re.compile(_STEP)
@@ -72,7 +72,9 @@ def _read_step(text: str) -> Step:
     return str(json.loads(inner)) if inner.startswith('"') else int(inner)
 
 
-def type_name(value: Any) -> str:
+def type_name(
+    value: Any,
+) -> Literal["null", "boolean", "number", "string", "array", "object"]:
     """Return the JSON type of `value` in jq's words."""
     match value:
         case None:

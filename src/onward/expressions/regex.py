@@ -17,7 +17,7 @@ from onward.expressions.native import combinations
 from onward.expressions.operations import PYTHON_ERRORS, failure
 from onward.expressions.purejq import describe, jq_error
 from onward.expressions.scope import FunctionName, NativeFunction
-from onward.expressions.stream import Argument, Env, Flow, Path, computed
+from onward.expressions.stream import Argument, Env, Flow, Path, computed_path
 
 _FLAGS = frozenset("gilnps")
 _MEMORY = 4 * 1024 * 1024
@@ -122,7 +122,7 @@ def _guarded(run: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Flow]]
     def guarded(env: Env, path: Path, value: Any, *arguments: Argument) -> Iterator[Flow]:
         try:
             for result in run(env, value, *arguments):
-                yield computed(path), env.meter.admit(result)
+                yield computed_path(path), env.meter.admit(result)
         except PYTHON_ERRORS as error:
             raise failure(error)
 

@@ -1,4 +1,4 @@
-"""Which names an expression sees while it is compiled, and which it asks of its caller."""
+"""The names an expression sees while it is compiled, and those it needs from its caller."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class FilterParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ValueParameter:
     """A `$value` parameter, which can also be called as a function."""
 
     key: Key
 
 
-Function = JqFunction | NativeFunction | FilterParameter | Bound
+Function = JqFunction | NativeFunction | FilterParameter | ValueParameter
 
 
 @dataclass(slots=True)
-class Found:
-    """What an expression asks of its caller, collected while it is compiled."""
+class RequiredNames:
+    """The names an expression needs from its caller, collected while it is compiled."""
 
     names: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
@@ -70,7 +70,7 @@ class NameScope:
 
     compilers: Mapping[str, Compiler]
     functions: Mapping[FunctionName, Function]
-    found: Found = field(default_factory=Found)
+    found: RequiredNames = field(default_factory=RequiredNames)
     variables: Mapping[str, Key] = field(default_factory=dict)
     labels: Mapping[str, Key] = field(default_factory=dict)
     keys: Iterator[int] = field(default_factory=itertools.count)

@@ -1,4 +1,4 @@
-"""How heavy values are, and a memory of it.
+"""The weights of values, and the account of evaluations that share a budget.
 
 The weight of a value is that of the value *written out as a tree*: one that holds itself twice,
 thirty levels deep, is small in memory and a billion long as text, so sharing must not hide weight.
@@ -18,16 +18,16 @@ Weight = tuple[int, int]
 
 
 class Weights:
-    """What containers weigh. A cache: it may be emptied at any time between two walks."""
+    """The weights of containers. A cache: it may be emptied at any time between two walks."""
 
-    __slots__ = ("_kept", "known", "odd_numbers", "size")
+    __slots__ = ("_containers", "known", "odd_numbers", "size")
 
     def __init__(self) -> None:
         self.known: dict[int, Weight] = {}
         """By the identity of a container."""
-        self._kept: list[Any] = []
+        self._containers: list[Any] = []
         self.size = 0
-        """Roughly how much memory it keeps alive."""
+        """Roughly how much memory it holds."""
         self.odd_numbers = False
         """Whether a NaN or an infinity was ever part of a weighed value."""
 
@@ -37,15 +37,15 @@ class Weights:
 
     def know(self, container: Any, weight: Weight) -> None:
         """Remember what `container` weighs."""
-        # It is kept alive with its weight: a freed one's id could be taken by another.
+        # The container is held with its weight: the id of a freed one could be used again.
         self.known[id(container)] = weight
-        self._kept.append(container)
+        self._containers.append(container)
         self.size += 200 + len(container) * (100 if type(container) is dict else SLOT)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
         self.known.clear()
-        self._kept.clear()
+        self._containers.clear()
         self.size = 0
 
     def scalar(self, value: Any) -> int:
@@ -58,14 +58,14 @@ class Weights:
 
 
 class Account:
-    """What evaluations that belong together share: a budget of steps, and the weights of data.
+    """The account of evaluations that belong together: a budget of steps, and weights of data.
 
-    Which weights are known already changes how long an evaluation takes, and nothing else.
+    Which weights are known already affects how long an evaluation takes, and nothing else.
     """
 
     __slots__ = ("left", "steps", "weights")
 
-    ROOM = 32 * 1024 * 1024
+    MAX_WEIGHTS_BYTES = 32 * 1024 * 1024
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
@@ -80,5 +80,5 @@ class Account:
     def settle(self, left: int) -> None:
         """Note what an evaluation has left of the budget."""
         self.left = left
-        if self.weights.size > self.ROOM:
+        if self.weights.size > self.MAX_WEIGHTS_BYTES:
             self.weights.clear()

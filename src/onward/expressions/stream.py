@@ -1,7 +1,7 @@
 """What streams through an evaluation: values with their paths, and the names they may use.
 
 A compiled filter takes an environment, a path and a value, and yields (path, value) pairs. The path
-is None when nobody asked for paths, a tuple of keys while `path(...)` or an assignment follows one,
+is None when paths are not needed, a tuple of keys while `path(...)` or an assignment follows one,
 and `LOST` once the value was computed rather than found in the input. One filter therefore serves
 as both the value and the path reading of an expression.
 """
@@ -74,7 +74,7 @@ class Argument:
             yield result
 
 
-def computed(path: Path) -> Path:
+def computed_path(path: Path) -> Path:
     """Return the path of a value that was computed from one at `path`."""
     return None if path is None else LOST
 
@@ -88,6 +88,6 @@ def extend(path: Path, key: Any, value: Any) -> Path:
     return (*path, key)
 
 
-def truthy(value: Any) -> bool:
+def is_truthy(value: Any) -> bool:
     """Return whether jq takes `value` for true: all but null and false."""
     return value is not None and value is not False

@@ -11,10 +11,10 @@ from typing import Any
 
 from onward.expressions import purejq
 from onward.expressions.meter import EvaluationMeter
-from onward.expressions.operations import OPERATORS, charged, index, is_number
+from onward.expressions.operations import OPERATORS, charge, index, is_number
 from onward.expressions.purejq import Tree, jq_error
 from onward.expressions.scope import Compiler, NameScope
-from onward.expressions.stream import Env, Filter, Flow, Path, computed, truthy
+from onward.expressions.stream import Env, Filter, Flow, Path, computed_path, is_truthy
 
 
 class Draft:
@@ -78,9 +78,9 @@ class Draft:
             part = index(self._meter, container, key)
             new = self._put(part, keys, at + 1, value)
             self._meter.spend(len(container or []) >> 8)
-            return charged(self._meter, purejq.set_path, container, [key], new)
+            return charge(self._meter, purejq.set_path, container, [key], new)
         # Everything else is an error, and purejq has the words for it.
-        return charged(self._meter, purejq.set_path, container, [key], None)
+        return charge(self._meter, purejq.set_path, container, [key], None)
 
     def _mine(self, container: Any, empty: Any) -> Any:
         """Return a copy of `container` that may be changed, the same one every time."""
@@ -136,7 +136,7 @@ def delete_paths(meter: EvaluationMeter, root: Any, paths: list[Any]) -> Any:
             meter.spend(1 + (len(container) >> 8 if container else 0))
             container = _inside(container, key)
     meter.spend(meter.weigh(paths) >> 2)
-    return meter.admit(charged(meter, purejq.delete_paths, root, paths))
+    return meter.admit(charge(meter, purejq.delete_paths, root, paths))
 
 
 def _inside(container: Any, key: Any) -> Any:
@@ -166,7 +166,7 @@ def _assign(paths: Filter, rights: Filter, symbol: str | None) -> Filter:
 
     def combine(meter: EvaluationMeter, old: Any, new: Any) -> Any:
         if symbol == "//":
-            return old if truthy(old) else new
+            return old if is_truthy(old) else new
         return OPERATORS[symbol](meter, old, new) if symbol else new
 
     def run(env: Env, path: Path, value: Any) -> Iterator[Flow]:
@@ -176,7 +176,7 @@ def _assign(paths: Filter, rights: Filter, symbol: str | None) -> Filter:
                 env.meter.spend(1)
                 old = draft.get(where) if symbol else None
                 draft.set(where, combine(env.meter, old, new))
-            yield computed(path), draft.finish()
+            yield computed_path(path), draft.finish()
 
     return run
 
@@ -196,7 +196,7 @@ def _update(paths: Filter, updates: Filter) -> Filter:
                 gone.append(list(_keys(where)))
         result = draft.finish()
         # Deleting comes last, so that one deletion does not move what the next one means.
-        yield computed(path), delete_paths(env.meter, result, gone) if gone else result
+        yield computed_path(path), delete_paths(env.meter, result, gone) if gone else result
 
     return run
 

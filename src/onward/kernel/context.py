@@ -1,8 +1,8 @@
-"""The accumulated context of a run: what every node so far has put out, as bytes.
+"""The accumulated context of a run: the output of every node so far, as bytes.
 
 An entry is carried inline while it is small. A large one is stored once, by content, and carried
-as a reference. Where a run fans out, everything gathered so far is frozen into one payload that all
-items share as their `base`: N items cost N small contexts, never N copies of a large one.
+as a reference. Where a run fans out, the context so far is frozen into one payload that all items
+share as their `base`: N items cost N small contexts, never N copies of a large one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Payload(msgspec.Struct, frozen=True):
-    """Bytes on their way to the payload store, with the reference that will find them."""
+    """Bytes to be stored, with the reference under which they are found."""
 
     ref: Ref
     body: Raw
@@ -53,7 +53,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def refer(self, name: str, value: Raw) -> tuple[Context, Payload]:
         """Return the context with one more entry carried by reference, and what to store."""
-        payload = stored(value)
+        payload = payload_of(value)
         inline = {key: raw for key, raw in self.inline.items() if key != name}
         return Context(inline, {**self.refs, name: payload.ref}, self.base), payload
 
@@ -62,7 +62,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
         size = sum(map(len, self.inline.values())) + 100 * len(self.refs)
         if size <= FREEZE_LIMIT:
             return self, None
-        payload = stored(Raw(msgspec.json.encode(self)))
+        payload = payload_of(Raw(msgspec.json.encode(self)))
         return Context(base=payload.ref), payload
 
     def compact(self) -> tuple[Context, Payload | None]:
@@ -72,7 +72,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.freeze()
 
     def union(self, other: Context) -> Context:
-        """Return both contexts' entries; where both have one, `other` wins."""
+        """Return the entries of both contexts; where both have one, that of `other`."""
         inline = {key: raw for key, raw in self.inline.items() if key not in other.refs}
         refs = {key: ref for key, ref in self.refs.items() if key not in other.inline}
         return Context({**inline, **other.inline}, {**refs, **other.refs}, other.base or self.base)
@@ -82,7 +82,7 @@ class Context(msgspec.Struct, frozen=True, omit_defaults=True):
         return {*self.inline, *self.refs}
 
 
-def stored(body: Raw) -> Payload:
+def payload_of(body: Raw) -> Payload:
     """Return `body` as a payload under its content address."""
     return Payload(Ref(fingerprint(bytes(body)), len(body)), body)
 

@@ -1,4 +1,4 @@
-"""Cron expressions: whether one can be read, and the times it names on a clock that never moves."""
+"""Cron expressions: whether one is valid, and the times it names, in a fixed time zone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from cronsim import CronSim, CronSimError
 
-_NAMES = {
+_ALIASES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
     "@midnight": "0 0 * * *",
@@ -18,14 +18,14 @@ _NAMES = {
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def written_out(expression: str) -> str:
-    """Return the five fields of an expression; a name such as @daily stands for them."""
-    return _NAMES.get(expression.strip().lower(), expression)
+def expand_cron(expression: str) -> str:
+    """Return the five fields of an expression, also of an alias such as @daily."""
+    return _ALIASES.get(expression.strip().lower(), expression)
 
 
-def walk(expression: str, after: datetime) -> CronSim:
-    """Return the times of an expression after a moment; ValueError says why it cannot be read."""
-    text = written_out(expression)
+def cron_times(expression: str, after: datetime) -> CronSim:
+    """Return the times of an expression after `after`; ValueError if it is not valid."""
+    text = expand_cron(expression)
     if len(text.split()) != 5:
         raise ValueError("not five fields")
     try:
@@ -34,10 +34,10 @@ def walk(expression: str, after: datetime) -> CronSim:
         raise ValueError(str(problem).lower()) from None
 
 
-def complaint(expression: str) -> str:
-    """Return what is wrong with an expression, with the remedy; "" when nothing is."""
+def describe_cron_problem(expression: str) -> str:
+    """Return what is wrong with an expression, with the remedy; "" when it is valid."""
     try:
-        times = walk(expression, _LONG_AGO)
+        times = cron_times(expression, _LONG_AGO)
     except ValueError as problem:
         return (
             f"{expression!r} is no cron expression ({problem}): write five fields,"

@@ -5,9 +5,9 @@ any two of them harmless, and receives the answer to each that `Asks`. It does n
 the same judgement runs inside one SQLite transaction, against Redis, or in the simulator, where the
 world may end between any two yields.
 
-`by` is always the id of the message being handled. Whoever closes a scope or opens a barrier is
-remembered by it, because exactly that message is delivered again if its handler dies before the
-end; it then gets the same answers, and nobody else ever does.
+`by` is always the id of the message being handled. The closing of a scope and the opening of a
+barrier are saved with it, because exactly that message is delivered again if its handler dies
+before the end; it then gets the same answers, and no other message ever does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Asks(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Say what happened to a node. `merge_key` lets a busy reporter keep only the newest."""
+    """Report the status of a node. Of reports with the same `merge_key` only the newest counts."""
 
     token: Token
     node: str
@@ -50,13 +50,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Publish(msgspec.Struct, frozen=True):
-    """Send a token on its way."""
+    """Publish a token."""
 
     token: Token
 
 
 class StorePayload(msgspec.Struct, frozen=True):
-    """Keep a payload, by content."""
+    """Store a payload under its content address."""
 
     payload: Payload
 
@@ -69,19 +69,19 @@ class SetTimer(msgspec.Struct, frozen=True):
 
 
 class CancelTimer(msgspec.Struct, frozen=True):
-    """Forget a timer that nobody waits for any more."""
+    """Cancel a timer that is no longer needed."""
 
     token_id: str
 
 
 class Hasten(msgspec.Struct, frozen=True):
-    """Publish the token of a timer now. Without effect on one that has fired or is forgotten."""
+    """Fire a timer now. Without effect on one that has fired or was cancelled."""
 
     token_id: str
 
 
 class WriteLog(msgspec.Struct, frozen=True):
-    """Write a line for people, from a node that exists to do so."""
+    """Write a line to the log of the process, on behalf of a log node."""
 
     token: Token
     level: str
@@ -89,7 +89,7 @@ class WriteLog(msgspec.Struct, frozen=True):
 
 
 class Complete(msgspec.Struct, frozen=True):
-    """Tell the world how the run ended."""
+    """Publish the completion of the run."""
 
     message: CompletionMessage
 
@@ -98,17 +98,17 @@ class Complete(msgspec.Struct, frozen=True):
 
 
 class Superseded(msgspec.Struct, frozen=True):
-    """Another outcome of the same token is already being followed."""
+    """Answer: another outcome of the same token is already being followed."""
 
 
 class Stands(msgspec.Struct, frozen=True):
-    """The outcome that is on record, which may be an earlier attempt's."""
+    """Answer: the recorded outcome, which may be an earlier attempt's."""
 
     outcome: bytes
 
 
 class Record(Asks[Stands | Superseded], frozen=True, kw_only=True):
-    """Fix a token's outcome before its effects, when they are more than one publish."""
+    """Record a token's outcome before its effects, when they are more than one publish."""
 
     scope: str
     token_id: str
@@ -118,7 +118,7 @@ class Record(Asks[Stands | Superseded], frozen=True, kw_only=True):
 
 
 class Scatter(Asks[bool], frozen=True, kw_only=True):
-    """Declare a split barrier. False: it, or a scope around it, is closed: send nothing."""
+    """Declare a split barrier. False: it, or a scope around it, is closed; publish no items."""
 
     scope: str
     lineage: Lineage
@@ -130,27 +130,27 @@ class Scatter(Asks[bool], frozen=True, kw_only=True):
 
 
 class Open(msgspec.Struct, frozen=True):
-    """The scope is open, or was closed by the handling of another message."""
+    """Answer: the scope is open, or another message closed it."""
 
 
 class Closed(msgspec.Struct, frozen=True):
-    """The scope is closed, by you. `left` holds what each unit left behind."""
+    """Answer: this message closed the scope. `left` holds the value of each unit."""
 
     left: dict[str, bytes]
 
 
 class Aborted(msgspec.Struct, frozen=True):
-    """The scope was aborted, by you."""
+    """Answer: this message aborted the scope."""
 
     error: bytes
 
 
-class Filed(msgspec.Struct, frozen=True):
-    """You closed the scope and its slot is filled already."""
+class SlotFilled(msgspec.Struct, frozen=True):
+    """Answer: this message closed the scope, and has filled its slot already."""
 
 
-class Leave(Asks[Open | Closed | Aborted | Filed], frozen=True, kw_only=True):
-    """`unit` leaves its scope. Without a unit: only ask whether the scope was closed by you."""
+class Leave(Asks[Open | Closed | Aborted | SlotFilled], frozen=True, kw_only=True):
+    """Let `unit` leave its scope. Without a unit: only ask whether this message closed it."""
 
     scope: str
     lineage: Lineage
@@ -160,7 +160,7 @@ class Leave(Asks[Open | Closed | Aborted | Filed], frozen=True, kw_only=True):
 
 
 class Abort(Asks[bool], frozen=True, kw_only=True):
-    """Close an item's scope with an error, whatever still lives in it. True: it was you."""
+    """Close an item's scope with an error, whatever still lives in it. True: this message did."""
 
     scope: str
     lineage: Lineage
@@ -170,12 +170,12 @@ class Abort(Asks[bool], frozen=True, kw_only=True):
 
 
 class Slot(msgspec.Struct, frozen=True, kw_only=True):
-    """A slot was filled, by you. `verdict` says what that did to the barrier."""
+    """Answer: this message filled the slot. `verdict` is what that did to the barrier."""
 
     verdict: Literal["", "opened", "failed"]
     start: int
     count: int
-    """Items that may be sent now, because this one is done."""
+    """The items from `start` that may be published now, because this one is done."""
     filled: int
     failed: int
     total: int
@@ -183,7 +183,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fill(Asks[Slot | None], frozen=True, kw_only=True):
-    """Fill the slot of a closed item scope. None: somebody else did, or the barrier is closed."""
+    """Fill the slot of a closed item scope. None: another message did, or the barrier is closed."""
 
     split: str
     index: int
@@ -199,36 +199,36 @@ class Values(Asks[list[bytes] | None], frozen=True, kw_only=True):
 
 
 class Overdue(Asks[bytes | None], frozen=True, kw_only=True):
-    """Close a split barrier that took too long. Its origin, if that was you."""
+    """Close a split barrier whose deadline has passed. Its origin, if this message closed it."""
 
     split: str
     by: str
 
 
 class DiscardSplit(Asks[None], frozen=True, kw_only=True):
-    """What follows the barrier is safely on its way: keep only its tombstone."""
+    """Drop a barrier but for its tombstone: everything that follows it is published."""
 
     split: str
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """The merge waits for more."""
+    """Answer: the merge waits for more arrivals."""
 
     arrived: int
 
 
 class Late(msgspec.Struct, frozen=True):
-    """The merge has gone on without you, or another token came by the same edge."""
+    """Answer: the merge opened before, or another token arrived by the same edge."""
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """The merge opened, by you. What arrived, by edge."""
+    """Answer: this message opened the merge. The arrivals, by edge."""
 
     arrivals: dict[str, bytes]
 
 
 class Arrive(Asks[Pending | Late | Opened], frozen=True, kw_only=True):
-    """A token reaches a merge by one of its edges. `quota`: how many are enough; None is all."""
+    """Arrive at a merge by one of its edges. `quota`: how many are enough; None is all."""
 
     scope: str
     node: str
@@ -241,14 +241,14 @@ class Arrive(Asks[Pending | Late | Opened], frozen=True, kw_only=True):
 
 
 class Skip(Asks[frozenset[str]], frozen=True, kw_only=True):
-    """Mark edges dead in a scope. All edges dead there, so that concurrent decisions converge."""
+    """Mark edges dead in a scope. All dead edges there, so that concurrent decisions converge."""
 
     scope: str
     edges: frozenset[str]
 
 
 class TryOpen(Asks[Opened | None], frozen=True, kw_only=True):
-    """Open a merge if what has arrived and what is dead is all there will be."""
+    """Open a merge if every expected edge has arrived or is dead."""
 
     scope: str
     node: str
@@ -258,7 +258,7 @@ class TryOpen(Asks[Opened | None], frozen=True, kw_only=True):
 
 
 class ExpireMerge(Asks[Opened | None], frozen=True, kw_only=True):
-    """Close a merge that waited too long. What had arrived, if that was you."""
+    """Open a merge whose deadline has passed. What had arrived, if this message opened it."""
 
     scope: str
     node: str
@@ -267,7 +267,7 @@ class ExpireMerge(Asks[Opened | None], frozen=True, kw_only=True):
 
 
 class DiscardMerge(Asks[None], frozen=True, kw_only=True):
-    """What follows the merge is safely on its way: keep only its tombstone."""
+    """Drop a merge but for its tombstone: everything that follows it is published."""
 
     scope: str
     node: str
@@ -275,14 +275,14 @@ class DiscardMerge(Asks[None], frozen=True, kw_only=True):
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What a unit that waited has: a signal and its content, or "": it has given up."""
+    """Answer: the signal that a waiting unit has taken and its content; "": it stopped waiting."""
 
     signal: str
     content: bytes
 
 
 class Await(Asks[Taken | None], frozen=True, kw_only=True):
-    """Wait for a signal at an address. What was kept there and is taken now; None: it waits."""
+    """Wait for a signal at an address. The signal, if one was saved there; None: it waits."""
 
     scope: str
     lineage: Lineage
@@ -291,7 +291,7 @@ class Await(Asks[Taken | None], frozen=True, kw_only=True):
 
 
 class Deliver(Asks[str | None], frozen=True, kw_only=True):
-    """Give a signal to whoever waits at its address. The unit that has it; None: it is kept."""
+    """Deliver a signal to its address. The waiting unit that takes it; None: it is saved."""
 
     address: str
     by: str
@@ -299,7 +299,7 @@ class Deliver(Asks[str | None], frozen=True, kw_only=True):
 
 
 class Resolve(Asks[Taken | None], frozen=True, kw_only=True):
-    """Ask what a unit that waited has; it waits no longer. None: the run is over."""
+    """Ask for the signal of a unit, and stop its wait. None: the run has ended."""
 
     scope: str
     address: str
@@ -308,7 +308,7 @@ class Resolve(Asks[Taken | None], frozen=True, kw_only=True):
 
 
 class Close(Asks[CompletionMessage | None], frozen=True, kw_only=True):
-    """End the run. The one completion, if it was you who ended it; without a message: only ask."""
+    """End the run. Its completion, if this message ended it; without a message: only ask."""
 
     by: str
     unit: str = ""
@@ -316,15 +316,15 @@ class Close(Asks[CompletionMessage | None], frozen=True, kw_only=True):
 
 
 class Forget(Asks[None], frozen=True, kw_only=True):
-    """The completion is published: drop everything about the run but that it ended."""
+    """Drop the state of a run but for its tombstone: its completion is published."""
 
 
 class Begin(Asks[None], frozen=True, kw_only=True):
-    """The run may begin: from now on its tokens find a state. Without effect on one that ended."""
+    """Create the state of a run, so that its tokens find one. Without effect on one that ended."""
 
 
 class Restore(Asks[None], frozen=True, kw_only=True):
-    """History knows what a token came to: let whoever executes it again follow that."""
+    """Record an outcome from the history: whichever worker executes the token again follows it."""
 
     scope: str
     token_id: str
@@ -332,16 +332,16 @@ class Restore(Asks[None], frozen=True, kw_only=True):
 
 
 class Supersede(Asks[CompletionMessage | None], frozen=True, kw_only=True):
-    """This state will be replaced: let nobody write to it, and drop it.
+    """Close this state for writing and drop it: it will be replaced.
 
-    The completion, and nothing dropped, if the run has ended and perhaps nobody was told.
+    The completion, and nothing is dropped, if the run has ended: it may not be published yet.
     """
 
 
 class Pause(Asks[bool], frozen=True, kw_only=True):
-    """Let no token of the run begin any more, or (`on` false) let them again.
+    """Pause the run: none of its tokens is executed; or (`on` false) resume it.
 
-    False: the run is over, or its state is lost.
+    False: the run has ended, or its state is lost.
     """
 
     on: bool
@@ -350,8 +350,8 @@ class Pause(Asks[bool], frozen=True, kw_only=True):
 class Adjust(Asks[bool], frozen=True, kw_only=True):
     """Change how many items of a split may be in flight, and how many may fail, from now on.
 
-    What is in flight stays, and the next item that is done counts by the new numbers. False: the
-    barrier is closed or was never there.
+    Items in flight stay, and the next item that is done counts by the new numbers. False: the
+    barrier is closed or does not exist.
     """
 
     split: str

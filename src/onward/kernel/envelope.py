@@ -1,4 +1,4 @@
-"""What can be read of a message whatever its version, and what must survive being passed on.
+"""The part of a message that every version shares, and what must survive when it is sent again.
 
 The rule for every version: fields are only added, each optional and right when it is absent, so a
 reader ignores what it does not know. A change that an older reader would misunderstand raises
@@ -22,35 +22,35 @@ _parts = msgspec.json.Decoder(list[Raw])
 
 
 def version_of(data: bytes) -> int:
-    """Return the version a message says it has, the highest of an array; else 1."""
+    """Return the version that a message states, the highest one of an array; else 1."""
     if data.lstrip()[:1] == b"[":
         return max(map(version_of, map(bytes, _array(data))), default=1)
     return _value(data, "schema_version", int) or 1
 
 
-class Names(NamedTuple):
-    """Which run a message is about: what can be read of it, and "" or 0 for the rest."""
+class RunNames(NamedTuple):
+    """The run that a message is about, as far as it can be read: "" or 0 for the rest."""
 
     workflow_id: str
     execution_id: str
     generation: int
 
 
-def names_in(data: bytes) -> Names:
-    """Return which run a message says it is about, also one that is not a message at all."""
-    return Names(
+def run_names_of(data: bytes) -> RunNames:
+    """Return the run that a message is about; `data` may be no message at all."""
+    return RunNames(
         _value(data, "workflow_id", str) or "",
         _value(data, "execution_id", str) or "",
         _value(data, "generation", int) or 0,
     )
 
 
-def with_unknown(body: bytes, came_as: bytes, known: tuple[str, ...]) -> bytes:
-    """Return `body` with the fields that are not `known` of the message it was made of.
+def with_unknown(body: bytes, received: bytes, known: tuple[str, ...]) -> bytes:
+    """Return `body` with those fields of the message it was received as that are not `known`.
 
-    So a message that is only put off keeps what a later release has written into it.
+    So a message that is only postponed keeps what a later release has written into it.
     """
-    unknown = {name: raw for name, raw in _object(came_as).items() if name not in known}
+    unknown = {name: raw for name, raw in _object(received).items() if name not in known}
     return msgspec.json.encode({**_object(body), **unknown}) if unknown else body
 
 

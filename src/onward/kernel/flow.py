@@ -22,7 +22,6 @@ from onward.kernel.effects import (
     Closed,
     Complete,
     DiscardSplit,
-    Filed,
     Fill,
     Forget,
     Judgement,
@@ -30,11 +29,11 @@ from onward.kernel.effects import (
     Load,
     Open,
     Slot,
+    SlotFilled,
     StorePayload,
     Values,
     ask,
 )
-from onward.kernel.ids import derive
 from onward.kernel.lineage import Lineage, scope_of
 from onward.kernel.messages import CompletionMessage, Ending, Token
 from onward.kernel.outcome import NodeError
@@ -42,10 +41,10 @@ from onward.kernel.timestamps import to_iso
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where a judgement stands: a unit in a scope, with what is known there.
+    """Where a judgement stands: a unit in a scope, with the context known there.
 
     `unit` is what counts as alive in the scope (a token, an opened merge, a joined split); `by` is
-    the message being handled, which may stand somewhere else entirely.
+    the message being handled, which may belong to another scope.
     """
 
     token: Token
@@ -57,12 +56,12 @@ class Position(msgspec.Struct, frozen=True):
 
     @property
     def scope(self) -> str:
-        """Return the scope of this place."""
+        """Return the scope of the unit."""
         return scope_of(self.lineage)
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """One way on: along `edge`, from node `src` to node `dst`."""
+    """An edge that is taken: `edge`, from node `src` to node `dst`."""
 
     edge: str
     src: str
@@ -70,7 +69,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """What a path leaves behind in the root scope."""
+    """The end of a path in the root scope: its node and its context."""
 
     node: str
     order: int
@@ -78,7 +77,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 class Hooks(Protocol):
-    """What only the language can say about a split of its own."""
+    """The decisions about a split that only the language of its document can make."""
 
     def item_value(self, origin: str, left: dict[str, bytes]) -> bytes:
         """Return the slot value of an item of split node `origin`, from what its units left."""
@@ -88,133 +87,135 @@ class Hooks(Protocol):
         """Return the slot value of an item that failed."""
         ...
 
-    def filled(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_fill(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield what follows from one more filled slot: progress, and the items it released."""
         ...
 
-    def joined(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
-        """Yield what follows a barrier with every slot filled. `place` is where the split stood."""
+    def after_join(self, origin: Token, values: list[bytes], position: Position) -> Judgement[None]:
+        """Yield what follows a barrier with every slot filled. `position` is the split's own."""
         ...
 
-    def overspent(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
-        """Yield what follows a barrier whose failure budget is spent."""
+    def after_overspend(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
+        """Yield what follows a barrier whose failure budget is exceeded."""
         ...
 
+
+MAX_CARRIED_BYTES = 4 * 1024 * 1024
+"""A completion carries at most this many bytes of context itself."""
 
 _leaves = msgspec.json.Decoder(Leaf)
 
 
-def place_of(token: Token, now_ms: int) -> Position:
-    """Return the place of a token that stands for itself."""
+def position_of(token: Token, now_ms: int) -> Position:
+    """Return the position of a token that is its own unit."""
     return Position(
         token, token.token_id, token.token_id, token.lineage_stack, token.context, now_ms
     )
 
 
-def children(place: Position, ways: Iterable[Edge], tag: str) -> list[Token]:
-    """Return one token for each way on. Same place, same ways: the same tokens."""
-    ways = tuple(ways)
+def children_of(position: Position, edges: Iterable[Edge], tag: str) -> list[Token]:
+    """Return one token for each edge. Same position, same edges: the same tokens."""
+    edges = tuple(edges)
     return [
-        msgspec.structs.replace(
-            place.token,
-            current_node=way.dst,
-            from_node=way.src,
-            from_edge=way.edge,
-            lineage_stack=place.lineage,
-            accumulated_context=place.context.inline,
-            context_refs=place.context.refs,
-            context_base=place.context.base,
-            workflow_definition=msgspec.UNSET,
-            token_id=derive(place.unit, way.edge, tag),
-            publish_id="",
-            parent=place.unit,
-            outcome=tag,
-            siblings=len(ways),
-            attempt=1,
-            visit="",
-            signal="",
-            awaits="",
-            sent_at=place.now_ms,
-            items_ref=None,
-            span=(0, 0, 0),
-            trouble=0,
+        position.token.child(
+            edge.dst,
+            from_node=edge.src,
+            edge=edge.edge,
+            unit=position.unit,
+            tag=tag,
+            siblings=len(edges),
+            lineage=position.lineage,
+            context=position.context,
+            now_ms=position.now_ms,
         )
-        for way in ways
+        for edge in edges
     ]
 
 
-def leaf(node: str, order: int, place: Position) -> bytes:
-    """Return what a path that ends at `node` leaves; inside an item nothing need be kept."""
-    if place.lineage:
+def leaf_of(node: str, order: int, position: Position) -> bytes:
+    """Return the value of a path that ends at `node`; inside an item none is needed."""
+    if position.lineage:
         return b""
-    return msgspec.json.encode(Leaf(node, order, place.context))
+    return msgspec.json.encode(Leaf(node, order, position.context))
 
 
-def leave(hooks: Hooks, place: Position, value: bytes) -> Judgement[None]:
-    """The unit at `place` ends here. Whoever is last closes the scope."""
+def leave(hooks: Hooks, position: Position, value: bytes) -> Judgement[None]:
+    """End the unit at `position`. The last one of a scope closes it."""
     answer = yield from ask(
-        Leave(scope=place.scope, lineage=place.lineage, unit=place.unit, by=place.by, value=value)
+        Leave(
+            scope=position.scope,
+            lineage=position.lineage,
+            unit=position.unit,
+            by=position.by,
+            value=value,
+        )
     )
-    yield from _left(hooks, place, answer)
+    yield from _follow(hooks, position, answer)
 
 
-def finish(hooks: Hooks, place: Position, depth: int) -> Judgement[None]:
-    """Repeat what followed when `place.by` closed the scope at `depth`, or the run."""
-    place = msgspec.structs.replace(place, lineage=place.lineage[:depth])
-    message = yield from ask(Close(by=place.by))
+def finish(hooks: Hooks, position: Position, depth: int) -> Judgement[None]:
+    """Repeat what followed when `position.by` closed the scope at `depth`, or the run."""
+    position = msgspec.structs.replace(position, lineage=position.lineage[:depth])
+    message = yield from ask(Close(by=position.by))
     if message is not None:
         yield from announce(message)
         return
-    answer = yield from ask(Leave(scope=place.scope, lineage=place.lineage, unit=None, by=place.by))
-    yield from _left(hooks, place, answer)
+    answer = yield from ask(
+        Leave(scope=position.scope, lineage=position.lineage, unit=None, by=position.by)
+    )
+    yield from _follow(hooks, position, answer)
 
 
-def _left(
-    hooks: Hooks, place: Position, answer: Open | Closed | Aborted | Filed
+def _follow(
+    hooks: Hooks, position: Position, answer: Open | Closed | Aborted | SlotFilled
 ) -> Judgement[None]:
-    split_node = place.lineage[-1].split_node_id if place.lineage else ""
+    split_node = position.lineage[-1].split_node_id if position.lineage else ""
     match answer:
         case Open():
             return
-        case Closed(left) if not place.lineage:
-            yield from _complete(place, left)
+        case Closed(left) if not position.lineage:
+            yield from _complete(position, left)
         case Closed(left):
-            yield from _fill(hooks, place, hooks.item_value(split_node, left), failed=False)
+            yield from _fill(hooks, position, hooks.item_value(split_node, left), failed=False)
         case Aborted(error):
-            yield from _fill(hooks, place, hooks.item_error(split_node, error), failed=True)
-        case Filed():
-            yield from _fill(hooks, place, b"null", failed=False)  # the first value stands
+            yield from _fill(hooks, position, hooks.item_error(split_node, error), failed=True)
+        case SlotFilled():
+            yield from _fill(hooks, position, b"null", failed=False)  # the first value stands
         case _:
             assert_never(answer)
 
 
 def halt(
-    hooks: Hooks, place: Position, node: str, error: NodeError, status: Ending
+    hooks: Hooks, position: Position, node: str, error: NodeError, status: Ending
 ) -> Judgement[None]:
-    """A failure that nothing handles: it ends the item it is in, or else the run."""
-    if place.lineage:
+    """End the item that `position` is in, or else the run: nothing handles this failure."""
+    if position.lineage:
         body = msgspec.json.encode(error)
         mine = yield from ask(
             Abort(
-                scope=place.scope, lineage=place.lineage, unit=place.unit, by=place.by, error=body
+                scope=position.scope,
+                lineage=position.lineage,
+                unit=position.unit,
+                by=position.by,
+                error=body,
             )
         )
         if mine:
-            value = hooks.item_error(place.lineage[-1].split_node_id, body)
-            yield from _fill(hooks, place, value, failed=True)
+            value = hooks.item_error(position.lineage[-1].split_node_id, body)
+            yield from _fill(hooks, position, value, failed=True)
         return
-    context = yield from flat(place.context)
-    message = _completion(place, status, context, error=error, failed_node=node)
-    yield from _close(place, message)
+    context = yield from flatten(position.context)
+    message = _completion(position, status, context, error=error, failed_node=node)
+    yield from _close(position, message)
 
 
-def _fill(hooks: Hooks, place: Position, value: bytes, *, failed: bool) -> Judgement[None]:
-    frame = place.lineage[-1]
+def _fill(hooks: Hooks, position: Position, value: bytes, *, failed: bool) -> Judgement[None]:
+    frame = position.lineage[-1]
     slot = yield from ask(
         Fill(
             split=frame.split_token,
             index=frame.item_index,
-            by=place.by,
+            by=position.by,
             value=value,
             failed=failed,
         )
@@ -222,8 +223,8 @@ def _fill(hooks: Hooks, place: Position, value: bytes, *, failed: bool) -> Judge
     if slot is None:
         return
     origin = read_origin(slot.origin)
-    outside = split_place(origin, place.by, place.now_ms)
-    yield from hooks.filled(origin, slot, outside)
+    outside = split_position(origin, position.by, position.now_ms)
+    yield from hooks.after_fill(origin, slot, outside)
     match slot.verdict:
         case "":
             return
@@ -231,9 +232,9 @@ def _fill(hooks: Hooks, place: Position, value: bytes, *, failed: bool) -> Judge
             values = yield from ask(Values(split=frame.split_token))
             if values is None:
                 return  # another worker on the same message was faster
-            yield from hooks.joined(origin, values, outside)
+            yield from hooks.after_join(origin, values, outside)
         case "failed":
-            yield from hooks.overspent(origin, slot, outside)
+            yield from hooks.after_overspend(origin, slot, outside)
         case _:
             assert_never(slot.verdict)
     # Last, so that a handler that dies before this point meets the barrier as it left it.
@@ -242,41 +243,41 @@ def _fill(hooks: Hooks, place: Position, value: bytes, *, failed: bool) -> Judge
 
 @lru_cache(maxsize=256)
 def read_origin(data: bytes) -> Token:
-    """Return the split token kept with its barrier."""
+    """Return the split's token, which is saved with its barrier."""
     return msgspec.json.decode(data, type=Token)
 
 
-def split_place(origin: Token, by: str, now_ms: int) -> Position:
-    """Return the place where a split stands while its items run: its own, in the scope outside."""
+def split_position(origin: Token, by: str, now_ms: int) -> Position:
+    """Return the position of a split while its items run: in the scope outside of them."""
     return Position(origin, origin.token_id, by, origin.lineage_stack, origin.context, now_ms)
 
 
-def _complete(place: Position, left: dict[str, bytes]) -> Judgement[None]:
+def _complete(position: Position, left: dict[str, bytes]) -> Judgement[None]:
     leaves = sorted(
         ((_leaves.decode(value), unit) for unit, value in left.items() if value),
         key=lambda pair: (pair[0].order, pair[1]),
     )
     context = Context()
-    for one, _ in leaves:
-        whole = yield from flat(one.context)
+    for leaf, _ in leaves:
+        whole = yield from flatten(leaf.context)
         context = context.union(whole)
-    nodes = tuple(dict.fromkeys(one.node for one, _ in leaves))
-    message = _completion(place, "completed", context, output_nodes=nodes)
-    yield from _close(place, message)
+    nodes = tuple(dict.fromkeys(leaf.node for leaf, _ in leaves))
+    message = _completion(position, "completed", context, output_nodes=nodes)
+    yield from _close(position, message)
 
 
-def flat(context: Context) -> Judgement[Context]:
+def flatten(context: Context) -> Judgement[Context]:
     """Return the context without a base: every entry inline or by its own reference."""
     own = Context(context.inline, context.refs)
     if context.base is None:
         return own
     body = yield from ask(Load(ref=context.base))
-    base = yield from flat(read_context(bytes(body)))
+    base = yield from flatten(read_context(bytes(body)))
     return base.union(own)
 
 
 def _completion(
-    place: Position,
+    position: Position,
     status: Ending,
     context: Context,
     *,
@@ -284,34 +285,34 @@ def _completion(
     failed_node: str = "",
     output_nodes: tuple[str, ...] = (),
 ) -> CompletionMessage:
-    token = place.token
+    token = position.token
     return CompletionMessage(
         workflow_id=token.workflow_id,
         execution_id=token.execution_id,
         status=status,
         final_context=context.inline,
         context_refs=context.refs,
-        completed_at=to_iso(place.now_ms),
-        total_duration_ms=max(0, place.now_ms - (token.started_at or place.now_ms)),
+        completed_at=to_iso(position.now_ms),
+        total_duration_ms=max(0, position.now_ms - (token.started_at or position.now_ms)),
         error=error,
         failed_node=failed_node,
         output_nodes=output_nodes,
     )
 
 
-def _close(place: Position, message: CompletionMessage) -> Judgement[None]:
-    small, payloads = _carried(message)
+def _close(position: Position, message: CompletionMessage) -> Judgement[None]:
+    small, payloads = _within_limit(message)
     yield from payloads
-    standing = yield from ask(Close(by=place.by, unit=place.unit, message=small))
+    standing = yield from ask(Close(by=position.by, unit=position.unit, message=small))
     if standing is not None:
         yield from announce(standing)
 
 
-def _carried(message: CompletionMessage) -> tuple[CompletionMessage, list[StorePayload]]:
-    """Return the completion small enough to send: large contexts go by reference."""
+def _within_limit(message: CompletionMessage) -> tuple[CompletionMessage, list[StorePayload]]:
+    """Return the completion small enough to send, with what to store: large entries are refs."""
     context = Context({}, message.context_refs)
     stores: list[StorePayload] = []
-    room = CARRIED
+    room = MAX_CARRIED_BYTES
     for name, value in sorted(message.final_context.items(), key=lambda item: len(item[1])):
         room -= len(value)
         context, payload = context.add(name, value) if room >= 0 else context.refer(name, value)
@@ -324,16 +325,12 @@ def _carried(message: CompletionMessage) -> tuple[CompletionMessage, list[StoreP
     )
 
 
-CARRIED = 4 * 1024 * 1024
-"""A completion carries at most this many bytes of context itself."""
-
-
 def announce(message: CompletionMessage) -> Judgement[None]:
-    """Publish the completion, then forget the run."""
+    """Publish the completion, then drop the state of the run."""
     yield Complete(message)
     yield from ask(Forget())
 
 
-def error_value(error: NodeError) -> Raw:
-    """Return what a failed node leaves in the context: `{"error": {...}}`."""
+def error_value_of(error: NodeError) -> Raw:
+    """Return the context entry of a failed node: `{"error": {...}}`."""
     return Raw(msgspec.json.encode({"error": error}))

@@ -1,4 +1,4 @@
-"""JSON at the engine's edges: one encoder, one decoder, one sentence for what is refused."""
+"""JSON at the engine's edges: one encoder, one decoder, one error for what is refused."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from msgspec import Raw
 from onward.errors import MessageError
 
 MAX_DEPTH = 500
-"""Nesting beyond this is refused: it breaks readers long before it holds information."""
+"""Deeper nesting is refused: it breaks readers long before it holds information."""
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 
 NULL = Raw(b"null")
 
-_FLAT = 12
-_SAME = bytes.maketrans(b"{}", b"[]")
+_FLAT_LEVELS = 12
+_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_brackets = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{\]}]', re.DOTALL)
 
 
 def encode(value: Any) -> Raw:
@@ -33,29 +34,29 @@ def encode(value: Any) -> Raw:
         raise MessageError(f"value is nested deeper than {MAX_DEPTH} levels") from None
     except (TypeError, OverflowError, ValueError, msgspec.EncodeError) as problem:
         raise MessageError(f"value is not JSON: {problem}") from None
-    if too_deep(data):
+    if is_too_deep(data):
         raise MessageError(f"value is nested deeper than {MAX_DEPTH} levels")
     return Raw(data)
 
 
-def too_deep(data: bytes) -> bool:
+def is_too_deep(data: bytes) -> bool:
     """Return whether JSON bytes nest deeper than is allowed.
 
-    Few brackets are never too deep. Of many, only they and the quotes are kept; a text that held
-    none is then two quotes side by side, and is dropped. Of what is left those in text are left out
-    and the innermost pairs dropped, a level at a time: most data is flat, so little is left to
+    Few brackets are never too deep. Of many, only the brackets and quotes are looked at; a string
+    without brackets is then two adjacent quotes, and is removed. Then brackets inside strings are
+    removed, and innermost pairs, one level at a time: most data is flat, so that few are left to
     count one by one.
     """
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
     if b"\\" in data:
         data = data.replace(rb"\\", b"").replace(rb"\"", b"")
-    brackets = data.translate(_SAME, _NO_BRACKETS).replace(b'""', b"")
+    brackets = data.translate(_SQUARE, _NO_BRACKETS).replace(b'""', b"")
     if b'"' in brackets:
         brackets = b"".join(brackets.split(b'"')[::2])
-    for _ in range(_FLAT):
+    for _ in range(_FLAT_LEVELS):
         brackets = brackets.replace(b"[]", b"")
-    return depth_of(brackets) > MAX_DEPTH - _FLAT
+    return depth_of(brackets) > MAX_DEPTH - _FLAT_LEVELS
 
 
 def decode(data: bytes | Raw) -> Any:
@@ -76,7 +77,7 @@ def join_array(parts: list[bytes]) -> Raw:
 def depth_of(data: bytes) -> int:
     """Return how deeply brackets nest in JSON bytes, without building the value.
 
-    Used to refuse hostile nesting before a recursive reader meets it.
+    So hostile nesting is refused before a recursive reader sees it.
     """
     depth = deepest = 0
     for found in _brackets.finditer(data):
@@ -86,6 +87,3 @@ def depth_of(data: bytes) -> int:
         depth += 1 if byte in b"[{" else -1
         deepest = max(deepest, depth)
     return deepest
-
-
-_brackets = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{\]}]', re.DOTALL)

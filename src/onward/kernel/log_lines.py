@@ -1,6 +1,7 @@
-"""What nodes write to the log, kept with the history of the run: how much of it, and in which form.
+"""The log lines of nodes, which are stored with the history of their run: how many, in which form.
 
-At most `MOST` lines and `ROOM` bytes of a visit are kept; a last line says how many are not.
+At most `MAX_LINES` lines and `MAX_LOG_BYTES` of a visit are stored; a last line says how many were
+dropped.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-MOST = 100
+MAX_LINES = 100
 """Lines of one visit."""
-ROOM = 16 * 1024
+MAX_LOG_BYTES = 16 * 1024
 """Bytes of the lines of one visit, as JSON."""
-LONGEST = 4_000
+MAX_LINE_CHARS = 4_000
 """Characters of one line."""
 
 
@@ -28,35 +29,35 @@ class LogLineRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 
 class VisitLog:
-    """The lines of one visit while it goes on."""
+    """The lines of one visit while it lasts."""
 
-    __slots__ = ("_dropped", "_kept", "_room")
+    __slots__ = ("_dropped", "_lines", "_room")
 
     def __init__(self) -> None:
-        self._kept: list[LogLineRecord] = []
-        self._room = ROOM
+        self._lines: list[LogLineRecord] = []
+        self._room = MAX_LOG_BYTES
         self._dropped = 0
 
     def add(self, line: LogLineRecord) -> None:
-        """Keep a line, if there is room for it."""
+        """Add a line, if there is room for it."""
         line = _short(line)
         size = len(_encode(line))
-        if len(self._kept) >= MOST or size > self._room:
+        if len(self._lines) >= MAX_LINES or size > self._room:
             self._dropped += 1
             return
         self._room -= size
-        self._kept.append(line)
+        self._lines.append(line)
 
-    def taken(self) -> tuple[LogLineRecord, ...]:
-        """Return what is to be kept."""
+    def lines(self) -> tuple[LogLineRecord, ...]:
+        """Return the lines to be stored."""
         if not self._dropped:
-            return tuple(self._kept)
-        last = self._kept[-1].at_ms if self._kept else 0
+            return tuple(self._lines)
+        last = self._lines[-1].at_ms if self._lines else 0
         many = f"{self._dropped} more line{'s' * (self._dropped != 1)}"
         word = LogLineRecord(
-            at_ms=last, level="warning", message=f"{many} of this visit are not kept"
+            at_ms=last, level="warning", message=f"{many} of this visit were dropped"
         )
-        return (*self._kept, word)
+        return (*self._lines, word)
 
 
 def write_lines(lines: Iterable[LogLineRecord]) -> bytes:
@@ -71,11 +72,11 @@ def read_lines(data: bytes) -> list[LogLineRecord]:
 
 def _short(line: LogLineRecord) -> LogLineRecord:
     message = line.message
-    if len(message) > LONGEST:
-        message = message[:LONGEST] + "…"
+    if len(message) > MAX_LINE_CHARS:
+        message = message[:MAX_LINE_CHARS] + "…"
     try:
         fields = msgspec.json.decode(_encode(line.fields))
-    except (TypeError, ValueError, RecursionError):  # whatever a node puts there
+    except (TypeError, ValueError, RecursionError):  # a node may put anything there
         fields = {name: str(value) for name, value in line.fields.items()}
     text = message.encode("utf-8", "replace").decode()
     return msgspec.structs.replace(line, message=text, fields=fields)

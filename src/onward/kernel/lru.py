@@ -1,4 +1,4 @@
-"""A cache that forgets what was used least lately, by number or by weight."""
+"""A cache that drops the least recently used entries, by number or by weight."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ V = TypeVar("V")
 
 class Lru(Generic[K, V]):
     """
-    A mapping that holds at most `most`: entries, or the sum of what `weigh` says of its values.
+    A mapping that holds at most `most` entries, or values of at most `most` in sum of `weigh`.
 
-    Looking at an entry makes it the latest. One that weighs more than `most` is not kept at all.
+    Reading an entry makes it the latest. One that weighs more than `most` is not held at all.
     """
 
     __slots__ = ("_entries", "_most", "_weigh", "_weight")
@@ -33,7 +33,7 @@ class Lru(Generic[K, V]):
         return value
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value as the latest, and forget the oldest ones that are too many then."""
+        """Set a value as the latest, and drop the oldest ones while there are too many."""
         self.pop(key)
         self._entries[key] = value
         self._weight += self._weight_of(value)
@@ -42,14 +42,14 @@ class Lru(Generic[K, V]):
             self._weight -= self._weight_of(oldest)
 
     def pop(self, key: K) -> V | None:
-        """Forget a key, and return its value; None when there was none."""
+        """Remove a key and return its value; None when there is none."""
         value = self._entries.pop(key, None)
         if value is not None:
             self._weight -= self._weight_of(value)
         return value
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove every entry."""
         self._entries.clear()
         self._weight = 0
 
@@ -58,7 +58,7 @@ class Lru(Generic[K, V]):
         return len(self._entries)
 
     def __contains__(self, key: object) -> bool:
-        """Return whether there is an entry; looking does not make it the latest."""
+        """Return whether there is an entry; this does not make it the latest."""
         return key in self._entries
 
     def _weight_of(self, value: V) -> int:

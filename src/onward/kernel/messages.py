@@ -1,10 +1,12 @@
 """The three messages of RFC 001 section 6, with the fields of RFC 004, 005 and 006.
 
-Everything beyond the RFCs is optional, so that a producer who knows only them can start a run with
+Everything beyond the RFCs is optional, so that a producer that knows only them can start a run with
 a plain NodeExecutionMessage. Decoding is lazy: the definition and every context entry stay bytes
-until something needs them. What does not decode, or breaks a limit, raises MessageError: repeating
-it can never help, so it goes to quarantine. What is of a later version raises NewerMessageError:
+until they are needed. A message that does not decode, or breaks a limit, raises MessageError:
+repeating it can never help, so it is quarantined. One of a later version raises NewerMessageError:
 `envelope.py` has the rule by which versions live side by side.
+
+The messages come first, then encoding and decoding, then the checks of a token.
 """
 
 from __future__ import annotations
@@ -20,18 +22,18 @@ from onward.errors import MessageError, NewerMessageError
 from onward.kernel.context import Context, Ref
 from onward.kernel.envelope import SCHEMA_VERSION, version_of, with_unknown
 from onward.kernel.ids import derive
-from onward.kernel.json import MAX_DEPTH, too_deep
+from onward.kernel.json import MAX_DEPTH, is_too_deep
 from onward.kernel.lineage import Frame, Lineage, scope_of
 from onward.kernel.log_lines import LogLineRecord
 from onward.kernel.outcome import NodeError
-from onward.kernel.schema import published
+from onward.kernel.schema import schema_of
 from onward.kernel.timestamps import LATEST_MS
 
 MAX_BYTES = 10 * 1024 * 1024
 """RFC 001 section 11.1: the largest message."""
 MAX_LINEAGE = 64
-MAX_POINTER = 1024
-"""In bytes: a task of a tree is named by its place in the document."""
+MAX_POINTER_BYTES = 1024
+"""A task of the Serverless Workflow DSL is named by its JSON pointer."""
 IDENTIFIER = r"^[a-zA-Z0-9_-]+$"
 _identifier = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
@@ -41,7 +43,7 @@ Ending = Literal["completed", "failed", "halted", "cancelled"]
 
 
 def state_id_of(execution_id: str, generation: int) -> str:
-    """Return the name of one generation of a run's state."""
+    """Return the id of one generation of a run's state."""
     return f"{execution_id}~{generation}" if generation else execution_id
 
 
@@ -58,7 +60,7 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     lineage_stack: Lineage = ()
 
     token_id: str = ""
-    """Deterministic: a hash of the parent token and the way from it to here."""
+    """Deterministic: a hash of the parent token and the edge from it."""
     publish_id: str = ""
     """Unique per physical publish: tells a redelivery from a duplicate."""
     parent: str = ""
@@ -98,12 +100,12 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
 
     @property
     def state_id(self) -> str:
-        """Return the name of the run's state: each generation has its own."""
+        """Return the id of the run's state: each generation has its own."""
         return state_id_of(self.execution_id, self.generation)
 
     @property
     def stem(self) -> str:
-        """Return what the ids of the run's tokens follow from: the same for all its attempts."""
+        """Return the id from which those of the run's tokens derive: the same in every attempt."""
         return self.root or self.execution_id
 
     @property
@@ -115,6 +117,49 @@ class NodeExecutionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defau
     def context(self) -> Context:
         """Return the context this token carries."""
         return Context(self.accumulated_context, self.context_refs, self.context_base)
+
+    def child(
+        self,
+        node: str,
+        *,
+        from_node: str,
+        edge: str,
+        unit: str,
+        tag: str,
+        siblings: int,
+        lineage: Lineage,
+        context: Context,
+        now_ms: int,
+    ) -> Token:
+        """Return a token that follows from outcome `tag` of `unit`. Same arguments: same token.
+
+        Only what belongs to the run is inherited. Whatever is about this visit alone (its attempt,
+        its signal, the items of its split) begins anew, and so does a field that is added later,
+        unless it is named here. `unit` is what ends: this token, an opened merge or a joined split.
+        """
+        return Token(
+            workflow_id=self.workflow_id,
+            execution_id=self.execution_id,
+            definition_ref=self.definition_ref,
+            started_at=self.started_at,
+            traceparent=self.traceparent,
+            priority=self.priority,
+            generation=self.generation,
+            root=self.root,
+            schema_version=self.schema_version,
+            current_node=node,
+            from_node=from_node,
+            from_edge=edge,
+            lineage_stack=lineage,
+            accumulated_context=context.inline,
+            context_refs=context.refs,
+            context_base=context.base,
+            token_id=derive(unit, edge, tag),
+            parent=unit,
+            outcome=tag,
+            siblings=siblings,
+            sent_at=now_ms,
+        )
 
 
 Token = NodeExecutionMessage
@@ -148,7 +193,7 @@ class NodeStatusMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     details: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     log: tuple[LogLineRecord, ...] = ()
-    """What the node wrote to the log."""
+    """The lines that the node wrote to the log."""
     schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
 
 
@@ -169,14 +214,15 @@ class CompletionMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
 
 
-Message = NodeExecutionMessage | NodeStatusMessage | CompletionMessage
+RunMessage = NodeStatusMessage | CompletionMessage
+Message = NodeExecutionMessage | RunMessage
 
 _tokens = msgspec.json.Decoder(NodeExecutionMessage)
 _encoder = msgspec.json.Encoder()
 
 
 def encode_message(message: Message) -> bytes:
-    """Return the wire form, no larger than a message may be."""
+    """Return the wire form of a message; MessageError if it exceeds MAX_BYTES."""
     data = _encoder.encode(message)
     if len(data) > MAX_BYTES:
         node = getattr(message, "current_node", "") or getattr(message, "node_id", "")
@@ -189,28 +235,28 @@ def decode_token(data: bytes) -> Token:
     """Return the token in `data` with every derivable field filled in, or raise MessageError."""
     if len(data) > MAX_BYTES:
         raise MessageError(f"message of {len(data)} bytes exceeds the limit of {MAX_BYTES} bytes")
-    if too_deep(data):
+    if is_too_deep(data):
         raise MessageError(f"message is nested deeper than {MAX_DEPTH} levels")
     try:
         token = _tokens.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise _unread("NodeExecutionMessage", data, problem) from None
+        raise _decode_error("NodeExecutionMessage", data, problem) from None
     if token.schema_version != SCHEMA_VERSION:
         token = msgspec.structs.replace(token, schema_version=_known(token.schema_version))
     _check(token)
-    return token if token.token_id else _named(token)
+    return token if token.token_id else _with_identity(token)
 
 
-def encode_again(token: Token, came_as: bytes) -> bytes:
-    """Return the wire form of a token that came as `came_as` and is sent once more.
+def encode_again(token: Token, received: bytes) -> bytes:
+    """Return the wire form of a token that was received as `received` and is sent once more.
 
-    What only a later release understands of it is kept.
+    Fields that only a later release understands are preserved.
     """
-    return with_unknown(encode_message(token), came_as, Token.__struct_fields__)
+    return with_unknown(encode_message(token), received, Token.__struct_fields__)
 
 
 def _known(version: int) -> int:
-    """Return the version that a message of an earlier one is read as: this one."""
+    """Return the version as which a message is read: this one, also for an earlier one."""
     if version > SCHEMA_VERSION:
         raise NewerMessageError(
             f"schema_version {version} is of a newer onward, this one knows {SCHEMA_VERSION}"
@@ -218,8 +264,8 @@ def _known(version: int) -> int:
     return SCHEMA_VERSION
 
 
-def _unread(what: str, data: bytes, problem: Exception) -> MessageError:
-    """Return why a message cannot be read: it is of a later version, or it is none at all."""
+def _decode_error(what: str, data: bytes, problem: Exception) -> MessageError:
+    """Return why a message cannot be read: it is of a later version, or it is no message."""
     try:
         _known(version_of(data))
     except NewerMessageError as newer:
@@ -228,7 +274,7 @@ def _unread(what: str, data: bytes, problem: Exception) -> MessageError:
 
 
 def encode_tokens(tokens: Sequence[Token]) -> bytes:
-    """Return the tokens a run begins with as one JSON array."""
+    """Return the first tokens of a run as one JSON array."""
     return b"[" + b",".join(map(encode_message, tokens)) + b"]"
 
 
@@ -242,7 +288,7 @@ def decode_tokens(data: bytes) -> list[Token]:
 
 
 class _StatusOnTheWire(NodeStatusMessage, frozen=True, kw_only=True):
-    """A status as it is read: bytes that may be `null` cannot be told from None by their type."""
+    """A status as it is read: for a field of type `Raw | None`, `null` would always be None."""
 
     output: Raw = msgspec.field(default_factory=lambda: Raw(b"null"))
 
@@ -256,8 +302,8 @@ def decode_statuses(data: bytes) -> list[NodeStatusMessage]:
     try:
         found = _statuses.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise _unread("NodeStatusMessage", data, problem) from None
-    return [_status(one) for one in (found if isinstance(found, list) else [found])]
+        raise _decode_error("NodeStatusMessage", data, problem) from None
+    return [_status(status) for status in (found if isinstance(found, list) else [found])]
 
 
 def _status(read: _StatusOnTheWire) -> NodeStatusMessage:
@@ -273,13 +319,13 @@ def decode_completion(data: bytes) -> CompletionMessage:
     try:
         message = _completions.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise _unread("CompletionMessage", data, problem) from None
+        raise _decode_error("CompletionMessage", data, problem) from None
     _known(message.schema_version)
     return message
 
 
 def read_token(data: bytes) -> Token:
-    """Return the token that `encode_message` wrote: for what the engine itself has stored."""
+    """Return a token that the engine itself encoded and stored: nothing is checked."""
     return _tokens.decode(data)
 
 
@@ -292,7 +338,7 @@ def check_identifier(what: str, value: str) -> None:
 
 def _check_node(value: str) -> None:
     """Raise MessageError unless `value` can name a node: by an id, or by a JSON pointer."""
-    pointer = value.startswith("/") and len(value.encode("utf-8", "replace")) <= MAX_POINTER
+    pointer = value.startswith("/") and len(value.encode("utf-8", "replace")) <= MAX_POINTER_BYTES
     if not pointer:
         check_identifier("current_node", value)
 
@@ -314,8 +360,8 @@ def _check(token: Token) -> None:
         raise MessageError("a frame of lineage_stack has no split_token: which run of the split?")
 
 
-def _named(token: Token) -> Token:
-    """Give a token from a producer that knows only the RFC the identity it would have had."""
+def _with_identity(token: Token) -> Token:
+    """Return a token, from a producer that knows only the RFC, with the ids it would have had."""
     path = [f"{frame.branch_id}:{frame.item_index}" for frame in token.lineage_stack]
     parent = derive(token.execution_id, "rfc", token.from_node, *path)
     return msgspec.structs.replace(
@@ -329,16 +375,13 @@ def branch_id(execution_id: str, split_node: str, index: int) -> str:
 
 
 def item_frame(execution_id: str, split: str, node: str, index: int, total: int) -> Frame:
-    """Return the frame of one item of one run of a split."""
+    """Return the frame of one item; `split` is the token of that run of the split."""
     return Frame(node, branch_id(execution_id, node, index), index, total, split)
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def message_schemas() -> dict[str, dict[str, Any]]:
     """Return the published JSON Schema of each message, by name."""
     return {
-        kind.__name__: published(kind.__name__, msgspec.json.schema(kind))
+        kind.__name__: schema_of(kind.__name__, msgspec.json.schema(kind))
         for kind in (NodeExecutionMessage, NodeStatusMessage, CompletionMessage)
     }
-
-
-RunMessage = NodeStatusMessage | CompletionMessage

@@ -1,4 +1,4 @@
-"""What a node can come to: a closed sum that every judgement matches on."""
+"""The outcomes of a node: a closed sum that every judgement matches on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
 
 class Routed(msgspec.Struct, frozen=True, tag="routed"):
-    """A decision was made: only the `edges` named are taken, the others are dead."""
+    """The node chose its edges: only the `edges` named are taken, the others are dead."""
 
     output: Any
     edges: tuple[str, ...]
@@ -51,15 +51,15 @@ class Arrived(msgspec.Struct, frozen=True, tag="arrived"):
 
 
 class Suspended(msgspec.Struct, frozen=True, tag="suspended"):
-    """The node sleeps until `until_ms` (epoch milliseconds) and costs nothing meanwhile."""
+    """The node is suspended until `until_ms` (epoch milliseconds) and costs nothing meanwhile."""
 
     until_ms: int
 
 
 class Awaits(msgspec.Struct, frozen=True, tag="awaits", kw_only=True):
-    """The node sleeps until a signal comes, or until `until_ms`; None: for as long as it takes.
+    """The node waits for a signal, or until `until_ms`; None: without a deadline.
 
-    `key` tells signals of one name apart. `memo` is what the node wants to know when it goes on.
+    `key` distinguishes signals of one name. `memo` is what the node needs when it continues.
     """
 
     name: str

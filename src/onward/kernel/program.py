@@ -1,4 +1,4 @@
-"""What a definition language must provide: a compiled definition that can step and settle.
+"""The interface of a definition language: a compiled definition that can step and settle.
 
 The worker's pipeline is the same for every language:
 
@@ -21,23 +21,23 @@ from onward.kernel.outcome import Outcome
 RunsIn = Literal["loop", "thread", "process"]
 
 
-class LinkAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed link that a node wants to hand out. Whoever runs the node makes it.
+class LinkRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A signed link that a node wants to give out. The process that runs the node signs it.
 
-    The definition's side of it is pure and is written down; the link itself never is.
+    The request is pure and may be stored; the link itself never is.
     """
 
     mark: str
-    """What stands in the node's parameters where the link is to be."""
+    """The text in the node's parameters that the link replaces."""
     purpose: Literal["approval", "callback"]
     address: str
     person: str
-    """Whose decision it is; of a callback, what its signal is called."""
+    """Who may approve; of a callback, the name of its signal."""
     lasts_ms: int
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """Work that touches the world: the worker runs it and settles what came of it."""
+    """Work of a node that touches the world: the worker runs it and settles its outcome."""
 
     node: Any
     """The node, ready to run: its parameters are resolved and typed."""
@@ -47,9 +47,9 @@ class Activity(msgspec.Struct, frozen=True):
     memory_mb: int | None = None
     """How much memory a node in a process of its own may take."""
     secrets: tuple[str, ...] = ()
-    """Further credentials, which the node asks for by name."""
-    links: tuple[LinkAsked, ...] = ()
-    """Links that must stand in the parameters before the node runs."""
+    """Further credentials, which the node requests by name."""
+    links: tuple[LinkRequest, ...] = ()
+    """Links that must be signed and put into the parameters before the node runs."""
 
 
 class Program(Protocol):
@@ -86,7 +86,7 @@ class Program(Protocol):
         ...
 
     def step(self, token: Token, view: Mapping[str, Any]) -> Activity | Outcome:
-        """Return what there is to do at the token's node: an activity, or what it came to."""
+        """Return the activity of the token's node, or its outcome if it needs none."""
         ...
 
     def settle(

@@ -1,4 +1,4 @@
-"""What is kept about runs: definitions, runs, visits and quarantined messages."""
+"""The records of a store: definitions, runs, visits and quarantined messages."""
 
 from typing import Literal, NamedTuple
 
@@ -21,7 +21,7 @@ class Definition(NamedTuple):
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, as the journal knows it."""
+    """One run, as the history has it."""
 
     execution_id: str
     workflow_id: str
@@ -31,11 +31,19 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     ended_ms: int | None = None
     completion: bytes | None = None
     generation: int = 0
-    """How often its state was lost and rebuilt from this history."""
+    """How often its state was lost and rebuilt from the history."""
+
+
+class VisitKey(NamedTuple):
+    """The key of a visit in the history."""
+
+    execution_id: str
+    token_id: str
+    node_id: str
 
 
 class VisitRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One visit of one node: what it came to. Written once; (execution, token, node) names it."""
+    """One visit of one node and its result. Written once, under its key."""
 
     execution_id: str
     token_id: str
@@ -49,7 +57,12 @@ class VisitRecord(msgspec.Struct, frozen=True, kw_only=True):
     output_ref: Ref | None
     error: bytes | None
     log: tuple[LogLineRecord, ...] = ()
-    """What the node wrote to the log; kept beside the visit, and not read with it."""
+    """What the node wrote to the log; stored beside the visit, and not read with it."""
+
+    @property
+    def key(self) -> VisitKey:
+        """Return the key of the visit."""
+        return VisitKey(self.execution_id, self.token_id, self.node_id)
 
 
 class QuarantineRecord(msgspec.Struct, frozen=True, kw_only=True):

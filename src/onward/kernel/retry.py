@@ -1,4 +1,4 @@
-"""When to try a failed node again: a policy, an attempt and a throw of the dice in, a delay out."""
+"""When to retry a failed node: a policy, an attempt and a random number in, a delay out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Backoff = Literal["constant", "linear", "exponential"]
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently a failed node is tried again. Times are seconds."""
+    """How often and after which delays a failed node is retried. Times are seconds."""
 
     max_attempts: int = 1
     delay: float = 1.0
@@ -19,7 +19,7 @@ class RetryPolicy:
     jitter: float = 0.0
     """Between 0 and 1: the part of each delay that is left to chance."""
     on: tuple[str, ...] = ()
-    """Error codes that are worth another try; empty means all."""
+    """Error codes that are retried; empty means all."""
 
     def delay_ms(self, attempt: int, code: str, dice: float) -> int | None:
         """Return how long to wait after failed attempt number `attempt`, or None to give up.
@@ -28,17 +28,19 @@ class RetryPolicy:
         """
         if attempt >= self.max_attempts or (self.on and code not in self.on):
             return None
-        seconds = min(self._raw(attempt), self.max_delay)
+        seconds = min(self.delay * backoff_factor(self.backoff, attempt), self.max_delay)
         return round(1000 * seconds * (1 - self.jitter * dice))
 
-    def _raw(self, attempt: int) -> float:
-        match self.backoff:
-            case "constant":
-                return self.delay
-            case "linear":
-                return self.delay * attempt
-            case "exponential":
-                # Beyond 2^62 any delay is past every max_delay; the bound keeps the float finite.
-                return float(self.delay * 2 ** min(attempt - 1, 62))
-            case _:
-                assert_never(self.backoff)
+
+def backoff_factor(backoff: Backoff, attempt: int) -> int:
+    """Return by how much the delay after failed attempt number `attempt` is multiplied."""
+    match backoff:
+        case "constant":
+            return 1
+        case "linear":
+            return attempt
+        case "exponential":
+            # Beyond 2^62 any delay is past every limit; the bound keeps the number small.
+            return int(2 ** min(attempt - 1, 62))
+        case _:
+            assert_never(backoff)

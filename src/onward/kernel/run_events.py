@@ -1,9 +1,9 @@
-"""What happened in a run, as a numbered log: the rules that every store shares.
+"""The events of a run, as a numbered log: the rules that every store shares.
 
-Events follow from what the history accepted, so a message that comes twice adds nothing. A visit
-inside an item of a split is counted, not told: a split of any size adds a few events to a batch. A
-visit that begins and ends within one batch is told once, by how it ended; twice if something inside
-of it was told in between.
+Events follow from what the history accepted, so a message that arrives twice adds nothing. A visit
+inside an item of a split is counted, not reported: a split of any size adds a few events to a
+batch. A visit that begins and ends within one batch is one event, by how it ended; two if an event
+inside of it came in between.
 The first event of a run is `run.started`. Numbers begin at 1 and have no gaps.
 """
 
@@ -14,9 +14,11 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from onward.kernel.history import is_passing
 from onward.kernel.lineage import describe
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
 from onward.kernel.outcome import NodeError
+from onward.kernel.records import VisitKey
 from onward.kernel.timestamps import to_iso
 
 EventType = Literal[
@@ -49,23 +51,15 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     total: int | None = None
     succeeded: int | None = None
     failed: int | None = None
-    """Of `node.items`: how many visits came to this since the event before. Of progress: so far."""
+    """Of `node.items`: how many visits ended so since the event before. Of progress: so far."""
     status: str = ""
     """How the run ended."""
     error: NodeError | None = None
     metadata: dict[str, Any] | None = None
 
 
-class VisitKey(NamedTuple):
-    """What names a line of history."""
-
-    execution_id: str
-    token_id: str
-    node_id: str
-
-
 class StoredEvent(NamedTuple):
-    """An event with its number and the run it belongs to, on its way into a store."""
+    """An event with its number and its run, as it is stored."""
 
     execution_id: str
     seq: int
@@ -73,31 +67,30 @@ class StoredEvent(NamedTuple):
 
 
 def visit_of(status: NodeStatusMessage) -> VisitKey:
-    """Return the name of the visit that a status speaks of."""
+    """Return the key of the visit that a status is about."""
     return VisitKey(status.execution_id, status.token_id, status.node_id)
 
 
-def started(at_ms: int) -> RunEvent:
+def started_event(at_ms: int) -> RunEvent:
     """Return the first event of a run."""
     return RunEvent(type="run.started", at=to_iso(at_ms))
 
 
-def turned(at_ms: int, *, paused: bool) -> RunEvent:
-    """Return the event that somebody has paused a run, or let it go on."""
+def pause_event(at_ms: int, *, paused: bool) -> RunEvent:
+    """Return the event that a run was paused, or resumed."""
     return RunEvent(type="run.paused" if paused else "run.resumed", at=to_iso(at_ms))
 
 
 def is_counted(status: NodeStatusMessage) -> bool:
-    """Return whether a status is one of a storm, of which only the number is told.
+    """Return whether a status is one of many, of which only the number is reported.
 
-    An item of a split is. A scope of the Serverless Workflow DSL, which is named by a JSON pointer,
-    is not: a document has as many of them as it says.
+    Inside an item of a split it is. Inside a scope of the Serverless Workflow DSL, which is named
+    by a JSON pointer, it is not: a document has only as many of them as it declares.
     """
-    lineage = status.lineage_stack
-    return bool(lineage) and any(not one.split_node_id.startswith("/") for one in lineage)
+    return any(not frame.split_node_id.startswith("/") for frame in status.lineage_stack)
 
 
-def ended(completion: CompletionMessage) -> RunEvent:
+def ended_event(completion: CompletionMessage) -> RunEvent:
     """Return the event that a run has ended."""
     return RunEvent(
         type="run.ended",
@@ -109,18 +102,18 @@ def ended(completion: CompletionMessage) -> RunEvent:
     )
 
 
-class Drafts:
-    """Gathers what a batch adds to the logs of its runs, storms already made into counters."""
+class EventDrafts:
+    """The events that a batch adds to the logs of its runs, those of items already counted."""
 
     def __init__(self) -> None:
         self._of_run: dict[str, list[RunEvent | None]] = {}
         self._newest: dict[tuple[str, ...], int] = {}
-        """Where the event stands that later news of the same kind replaces."""
+        """The position of the event that a later one of the same kind replaces."""
         self._inside: dict[tuple[str, str], int] = {}
-        """Where the last event stands that is inside of a task of a run."""
+        """The position of the last event inside of a task of a run."""
 
-    def see(self, status: NodeStatusMessage) -> None:
-        """Take note of a status that the history has accepted, or that only tells of progress."""
+    def add_status(self, status: NodeStatusMessage) -> None:
+        """Add a status that the history has accepted, or that only reports progress."""
         if is_counted(status):
             self._count(status)
             return
@@ -139,18 +132,18 @@ class Drafts:
                 self._of_run[status.execution_id][earlier] = None
             self._append(status.execution_id, event)
 
-    def add(self, execution_id: str, event: RunEvent) -> None:
-        """Take note of what happened to the run itself."""
+    def add_event(self, execution_id: str, event: RunEvent) -> None:
+        """Add an event about the run itself."""
         self._append(execution_id, event)
 
-    def taken(self) -> dict[str, list[RunEvent]]:
+    def take(self) -> dict[str, list[RunEvent]]:
         """Return the events of each run in their order, without numbers, and begin again."""
-        found = {
-            run: [event for event in events if event is not None]
-            for run, events in self._of_run.items()
+        taken = {
+            execution_id: [event for event in events if event is not None]
+            for execution_id, events in self._of_run.items()
         }
         self._of_run, self._newest, self._inside = {}, {}, {}
-        return found
+        return taken
 
     def __bool__(self) -> bool:
         return bool(self._of_run)
@@ -158,13 +151,13 @@ class Drafts:
     def _append(self, execution_id: str, event: RunEvent) -> int:
         events = self._of_run.setdefault(execution_id, [])
         events.append(event)
-        place = len(events) - 1
-        # Tasks of the Serverless Workflow DSL are named by pointers: what is around them is known.
+        position = len(events) - 1
+        # Tasks of the Serverless Workflow DSL are named by pointers: they name the tasks around.
         around = event.node_id.rpartition("/")[0]
         while around:
-            self._inside[execution_id, around] = place
+            self._inside[execution_id, around] = position
             around = around.rpartition("/")[0]
-        return place
+        return position
 
     def _replace(self, key: tuple[str, ...], event: RunEvent) -> None:
         earlier = self._newest.get(key)
@@ -173,7 +166,7 @@ class Drafts:
         self._newest[key] = self._append(key[0], event)
 
     def _count(self, status: NodeStatusMessage) -> None:
-        if status.status not in {"success", "failed"} or _to_be_repeated(status):
+        if status.status not in {"success", "failed"} or _is_followed_by_attempt(status):
             return
         split = describe(status.lineage_stack[:-1])
         name = status.lineage_stack[-1].split_node_id
@@ -198,8 +191,8 @@ class Drafts:
             self._newest[key] = self._append(key[0], event)
 
 
-def _to_be_repeated(status: NodeStatusMessage) -> bool:
-    """A failed attempt that is followed by another is not what the visit came to."""
+def _is_followed_by_attempt(status: NodeStatusMessage) -> bool:
+    """Return whether another attempt follows: then this failure is not the result of the visit."""
     return bool(status.metadata and "next_attempt" in status.metadata)
 
 
@@ -228,7 +221,7 @@ def _event(status: NodeStatusMessage) -> RunEvent:
     )
 
 
-def drafts_of(
+def events_of_batch(
     statuses: Sequence[NodeStatusMessage],
     completions: Sequence[CompletionMessage],
     *,
@@ -239,31 +232,26 @@ def drafts_of(
     """Return the events of a folded batch, for each run.
 
     `fresh` are the visits that the history accepted in this fold, `stale` those it had before, and
-    `ended_now` the runs whose ending was accepted. News of a visit that is stale is no news.
+    `ended_now` the runs whose ending was accepted. A status of a stale visit adds nothing.
     """
-    drafts = Drafts()
-    told: set[VisitKey] = set()
+    drafts = EventDrafts()
+    reported: set[VisitKey] = set()
     for status in statuses:
         visit = visit_of(status)
         passing = is_passing(status)
-        if visit in stale or (not passing and (visit not in fresh or visit in told)):
+        if visit in stale or (not passing and (visit not in fresh or visit in reported)):
             continue
         if not passing:
-            told.add(visit)
-        drafts.see(status)
+            reported.add(visit)
+        drafts.add_status(status)
     for completion in completions:
         if completion.execution_id in ended_now:
             ended_now = set(ended_now) - {completion.execution_id}
-            drafts.add(completion.execution_id, ended(completion))
-    return drafts.taken()
+            drafts.add_event(completion.execution_id, ended_event(completion))
+    return drafts.take()
 
 
-def is_passing(status: NodeStatusMessage) -> bool:
-    """Return whether a status is only news of progress and leaves no line of history."""
-    return status.status == "running" or (status.status == "waiting" and status.metadata is None)
-
-
-def numbered(execution_id: str, events: Iterable[RunEvent], last: int) -> list[StoredEvent]:
+def number_events(execution_id: str, events: Iterable[RunEvent], last: int) -> list[StoredEvent]:
     """Return the events of one run with the numbers after `last`, as they are stored."""
     return [
         StoredEvent(execution_id, seq, _encode(msgspec.structs.replace(event, seq=seq)))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 _IDENTIFIER = {"pattern": "^[a-zA-Z0-9_-]+$", "maxLength": 128}
 _NODE = {"pattern": "^([a-zA-Z0-9_-]{1,128}|/.*)$", "maxLength": 1024}
 _ENTRIES = {"propertyNames": {"pattern": "^\\$"}}
 _MOMENT = {"format": "date-time"}
 
-LIMITS: dict[str, dict[str, Any]] = {
+FIELD_LIMITS: dict[str, dict[str, Any]] = {
     "workflow_id": _IDENTIFIER,
     "execution_id": _IDENTIFIER,
     "current_node": _NODE,
@@ -30,7 +32,7 @@ LIMITS: dict[str, dict[str, Any]] = {
     "schema_version": {"minimum": 1},
 }
 
-MEANINGS = {
+FIELD_MEANINGS = {
     "workflow_id": "The workflow definition.",
     "execution_id": "The run.",
     "current_node": "The node to execute: its id, or the JSON pointer of a task.",
@@ -79,16 +81,23 @@ MEANINGS = {
     "output_nodes": "The nodes at which the run ended: their outputs are its output.",
 }
 
+PUBLISHED_NAMES = {"LogLineRecord": "Line"}
+"""By class, the name of a type in the schemas: readers may have generated code by it."""
 
-def published(name: str, generated: dict[str, Any]) -> dict[str, Any]:
+
+def schema_of(name: str, generated: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of message `name` as it is published, from the one its type implies."""
+    text = msgspec.json.encode(generated)
+    for ours, theirs in PUBLISHED_NAMES.items():
+        text = text.replace(ours.encode(), theirs.encode())
+    generated = msgspec.json.decode(text)
     parts = {
         key: {**part, "description": " ".join(part["description"].split())}
         for key, part in generated["$defs"].items()
     }
     body = parts.pop(name)
     body["properties"] = {
-        field: {**shape, **LIMITS.get(field, {}), "description": MEANINGS[field]}
+        field: {**shape, **FIELD_LIMITS.get(field, {}), "description": FIELD_MEANINGS[field]}
         for field, shape in body["properties"].items()
     }
     return {

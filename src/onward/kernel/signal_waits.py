@@ -1,7 +1,7 @@
-"""Waiting for a signal: how a token sleeps until one comes, and how one finds its way to it.
+"""Waiting for a signal: how a token is suspended until one arrives, and how one is delivered.
 
-A token that waits is kept by a timer, which is due when it gives up. A signal that meets it lets
-that timer fire at once. So a wait costs what a timer costs, and outlives whatever a timer outlives.
+A token that waits is held by a timer, which is due at the deadline of the wait. A signal for it
+fires that timer at once. So a wait costs what a timer costs, and survives what a timer survives.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from onward.kernel.context import Payload, Ref, stored
+from onward.kernel.context import Payload, Ref, payload_of
 from onward.kernel.effects import (
     Await,
     CancelTimer,
@@ -27,15 +27,15 @@ from onward.kernel.messages import Token
 from onward.kernel.outcome import NodeError
 from onward.kernel.timestamps import LATEST_MS
 
-APPROVAL = "approval:"
-"""What the names of signals that are decisions begin with: no other signal can have them."""
-INLINE = 32 * 1024
-"""A value above this many bytes is stored, and the signal carries where."""
+APPROVAL_PREFIX = "approval:"
+"""The names of signals that are approvals begin with this; no other signal may."""
+MAX_INLINE_BYTES = 32 * 1024
+"""A value above this many bytes is stored, and the signal carries a reference."""
 _CONTENT = "$signal"
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a signal brings: a value, where a large one is, or why there is none."""
+class SignalContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The content of a signal: a value, the reference of a large one, or an error."""
 
     at_ms: int
     value: Raw | msgspec.UnsetType = msgspec.UNSET
@@ -44,18 +44,18 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WaitResult(msgspec.Struct, frozen=True):
-    """What a wait came to: a value or an error, and when that was; neither: nobody came in time."""
+    """The result of a wait: a value or an error, and its time. Neither: the wait timed out."""
 
     at_ms: int
     value: Raw | None = None
     error: NodeError | None = None
 
 
-_sent = msgspec.json.Decoder(Sent)
+_sent = msgspec.json.Decoder(SignalContent)
 
 
 def address_of(name: str, key: str) -> str:
-    """Return where signals of a name, and of a key if there is one, meet those who wait."""
+    """Return the address at which signals of a name, and of a key if there is one, are taken."""
     return f"{name}/{key}" if key else name
 
 
@@ -65,16 +65,16 @@ def read_address(address: str) -> tuple[str, str]:
     return name, key
 
 
-def carried(value: Raw, at_ms: int) -> tuple[Sent, Payload | None]:
-    """Return what a signal with a value brings, and what must be stored for it, if anything."""
-    if len(value) <= INLINE:
-        return Sent(at_ms=at_ms, value=value), None
-    payload = stored(value)
-    return Sent(at_ms=at_ms, ref=payload.ref), payload
+def content_of(value: Raw, at_ms: int) -> tuple[SignalContent, Payload | None]:
+    """Return the content of a signal with a value, and what must be stored for it, if anything."""
+    if len(value) <= MAX_INLINE_BYTES:
+        return SignalContent(at_ms=at_ms, value=value), None
+    payload = payload_of(value)
+    return SignalContent(at_ms=at_ms, ref=payload.ref), payload
 
 
-def signal_token(first: Token, address: str, signal_id: str, sent: Sent) -> Token:
-    """Return a signal on its way to a run; `first` is a token that the run began with.
+def signal_token(first: Token, address: str, signal_id: str, sent: SignalContent) -> Token:
+    """Return the token that carries a signal to a run; `first` is one of the run's first tokens.
 
     The same id is the same signal, however often it is sent.
     """
@@ -94,50 +94,50 @@ def signal_token(first: Token, address: str, signal_id: str, sent: Sent) -> Toke
     )
 
 
-def suspend(place: Position, address: str, until_ms: int | None) -> Judgement[None]:
-    """Let the token at `place` sleep until a signal comes to the address, or its time is up.
+def suspend(position: Position, address: str, until_ms: int | None) -> Judgement[None]:
+    """Suspend the token at `position` until a signal arrives at the address, or `until_ms`.
 
     The timer first: a signal that finds the wait finds the timer.
     """
-    token = place.token
+    token = position.token
     due_ms = LATEST_MS if until_ms is None else until_ms
     woken = msgspec.structs.replace(
         token,
         signal="awaited",
         awaits=address,
-        token_id=woken_id(token.token_id),
+        token_id=wake_token_id(token.token_id),
         publish_id="",
         parent=token.token_id,
         outcome="signal",
         siblings=1,
-        accumulated_context=place.context.inline,
-        context_refs=place.context.refs,
-        context_base=place.context.base,
+        accumulated_context=position.context.inline,
+        context_refs=position.context.refs,
+        context_base=position.context.base,
         sent_at=max(due_ms, token.sent_at),
     )
     yield SetTimer(woken, due_ms)
     taken = yield from ask(
-        Await(scope=place.scope, lineage=place.lineage, address=address, by=token.token_id)
+        Await(scope=position.scope, lineage=position.lineage, address=address, by=token.token_id)
     )
     if taken is not None:
         yield Hasten(woken.token_id)
 
 
-def woken_id(unit: str) -> str:
-    """Return the id of the token that goes on when `unit` has waited."""
+def wake_token_id(unit: str) -> str:
+    """Return the id of the token that continues after the wait of `unit`."""
     return derive(unit, "signal")
 
 
 def deliver(token: Token) -> Judgement[None]:
-    """A signal arrives: whoever waits for it goes on, or it is kept until somebody does."""
+    """Deliver a signal: the unit that waits for it continues; without one, it is saved."""
     content = bytes(token.accumulated_context.get(_CONTENT, b""))
     unit = yield from ask(Deliver(address=token.awaits, by=token.token_id, content=content))
     if unit is not None:
-        yield Hasten(woken_id(unit))
+        yield Hasten(wake_token_id(unit))
 
 
-def answer(token: Token) -> Judgement[WaitResult | None]:
-    """Return what the wait of a token that was woken came to; None: the run is over."""
+def wait_result_of(token: Token) -> Judgement[WaitResult | None]:
+    """Return the result of the wait that `token` ends; None: the run has ended."""
     taken = yield from ask(
         Resolve(scope=token.scope, address=token.awaits, unit=token.parent, by=token.token_id)
     )

@@ -9,7 +9,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST_MS = 253_402_300_799_000  # the last second of the year 9999
 
 
-@lru_cache(maxsize=1024)  # what happens together is told together: the same moment, many times
+@lru_cache(maxsize=1024)  # what happens together is reported together: often the same millisecond
 def to_iso(ms: int) -> str:
     """Return `ms` as RFC 3339 in UTC, with milliseconds."""
     moment = EPOCH + timedelta(milliseconds=ms)

@@ -1,4 +1,4 @@
-"""What a worker is told when it asks to execute a token: a closed sum."""
+"""The verdicts on a claim, when a worker asks to execute a token: a closed sum."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Execute(msgspec.Struct, frozen=True):
 
 
 class Finish(msgspec.Struct, frozen=True):
-    """Claim verdict: you closed a scope before you died; repeat what follows from that.
+    """Claim verdict: this message closed a scope in an earlier delivery; repeat what follows.
 
-    `depth` is how many frames of the lineage lead to the outermost scope you closed; 0 is the run.
+    `depth` is how many frames of the lineage lead to the outermost scope it closed; 0 is the run.
     """
 
     depth: int
@@ -23,15 +23,15 @@ class Finish(msgspec.Struct, frozen=True):
 class Drop(msgspec.Struct, frozen=True):
     """Claim verdict: acknowledge and do nothing.
 
-    `why`: closed, superseded, duplicate, settled, or lost: the run's state is gone, and whoever
-    finds that out repairs the run from its history.
+    `why`: closed, superseded, duplicate, settled, or lost: the run's state is gone, and the process
+    that notices repairs the run from its history.
     """
 
     why: str
 
 
 class Park(msgspec.Struct, frozen=True):
-    """Claim verdict: the run is paused. Keep the message as it is until the run goes on."""
+    """Claim verdict: the run is paused. Park the message unchanged until the run is resumed."""
 
 
 Verdict = Execute | Finish | Drop | Park

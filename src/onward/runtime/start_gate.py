@@ -22,7 +22,7 @@ from onward.ports.storage.start_rules import ParkedRun, StartRule, StartRules
 from onward.runtime.explain.explain import RunExplanation, WaitReason
 from onward.runtime.signals.run_host import RunHost
 from onward.runtime.token.start import StartOptions
-from onward.runtime.token.statuses import cancelled
+from onward.runtime.token.statuses import cancellation_of
 
 
 class _Start(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class StartGate:
         run = await self._host.archive.run(execution_id)
         if run is not None:
             reason = "another run of its key came before it was due"
-            message = cancelled(run.workflow_id, execution_id, run.started_ms, now_ms, reason)
+            message = cancellation_of(run, reason, now_ms)
             await self._rules.drop(message, now_ms)
 
     async def explain(self, run: RunRecord) -> RunExplanation:

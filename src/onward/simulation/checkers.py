@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from onward.kernel.messages import CompletionMessage
-from onward.simulation.reference import Ended
+from onward.simulation.reference import ExpectedEnd
 from onward.simulation.world import World
 
-KINDS = (
+CELL_KINDS = (
     *("live", "fate", "owner", "record", "left", "closed", "dead", "merge", "arrival"),
     *("split", "head", "origin", "slot", "value", "taken", "signal", "waiter", "heard"),
 )
@@ -37,12 +37,12 @@ def check_invariants(world: World) -> None:
 
 
 def leftovers(world: World) -> list[str]:
-    """Return what is still there although the run is over."""
+    """Return the state and the timers that remain although the run has ended."""
     left = [
-        f"{run}: {group or 'run'}/{kind}"
-        for run, (cells, _) in world.states.items()
+        f"{state_id}: {group or 'run'}/{kind}"
+        for state_id, (cells, _) in world.states.items()
         for group in cells.groups()
-        for kind in KINDS
+        for kind in CELL_KINDS
         if cells.all(group, kind)
     ]
     return left + [f"timer {timer}" for timer in world.timers]
@@ -55,8 +55,8 @@ def check_windows(world: World, windows: dict[str, int]) -> None:
             raise BrokenError(f"{node} had {widest} items in flight, {windows[node]} are allowed")
 
 
-def check_result(message: CompletionMessage, expected: Ended) -> None:
-    """Raise BrokenError unless the run came to what the reference says."""
+def check_result(message: CompletionMessage, expected: ExpectedEnd) -> None:
+    """Raise BrokenError unless the run has the result of the reference."""
     code = message.error.code if message.error else ""
     want_status = expected.errors.get(code) if expected.errors else "completed"
     if message.status != want_status:
@@ -65,21 +65,21 @@ def check_result(message: CompletionMessage, expected: Ended) -> None:
     if expected.errors:
         return
     context = {name: msgspec.json.decode(raw) for name, raw in message.final_context.items()}
-    got, want = plain(context), plain(expected.context)
+    got, want = comparable_value(context), comparable_value(expected.context)
     if got != want:
         wrong = {key for key in got.keys() | want.keys() if got.get(key) != want.get(key)}
         lines = [f"  {key}: got {got.get(key)!r}, expected {want.get(key)!r}" for key in wrong]
         raise BrokenError("the final context differs:\n" + "\n".join(sorted(lines)))
 
 
-def plain(value: Any) -> Any:
-    """Return a value without what two honest runs may disagree on: error texts and times."""
+def comparable_value(value: Any) -> Any:
+    """Return a value without the parts in which two correct runs may differ: errors and times."""
     if isinstance(value, dict):
         if value.keys() == {"error"}:
             return "ERROR"
         if value.keys() == {"resumed_at"}:
             return "resumed"
-        return {key: plain(item) for key, item in value.items()}
+        return {key: comparable_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [comparable_value(item) for item in value]
     return value

@@ -22,9 +22,9 @@ class Plan:
     failures: dict[str, int] = field(default_factory=dict)
     """Task -> how many of its first attempts fail; a large number is always."""
     picky: dict[str, int] = field(default_factory=dict)
-    """Task -> the item index (of the innermost split) at which it fails; elsewhere it works."""
+    """Task -> the item index (of the innermost split) at which it fails; at others it succeeds."""
     fickle: frozenset[str] = frozenset()
-    """Tasks that come to something else when they are executed again."""
+    """Tasks that may have another outcome when they are executed again."""
     signals: dict[tuple[str, tuple[int, ...]], float | None] = field(default_factory=dict)
     """Wait and item -> when its signal is sent, in seconds after the run began; None: never."""
     ordered: bool = True
@@ -75,7 +75,7 @@ class _Builder:
         )
         if depth > 3:
             return self.task(entry, depth)
-        (build,) = self.dice.choices([one for _, one in kinds], [weight for weight, _ in kinds])
+        (build,) = self.dice.choices([kind for _, kind in kinds], [weight for weight, _ in kinds])
         return build(entry, depth)
 
     def side(self, entry: str, depth: int) -> str | None:
@@ -91,7 +91,7 @@ class _Builder:
         return name
 
     def trouble(self, name: str) -> None:
-        """Let a task fail now and then, under every policy."""
+        """Let some tasks fail, under every policy."""
         node = self.find(name)
         if self.chance(0.12):
             self.failures[name] = self.dice.choice([1, 2, 99])
@@ -107,7 +107,7 @@ class _Builder:
             node["error"] = {"type": self.dice.choice(["halt", "ignore", "ignore"])}
 
     def branch(self, entry: str, depth: int) -> str | None:
-        """A task whose failure, if it comes, takes an error edge; the sides may meet again."""
+        """A task whose failure, if it fails, takes an error edge; the sides may merge again."""
         name = self.node("task")
         self.link(entry, name)
         if self.chance(0.6):
@@ -219,7 +219,7 @@ class _Builder:
         return self.join([end for end in (self.side(name, depth), rescue) if end])
 
     def fickle_chain(self, entry: str, depth: int) -> str | None:
-        """A fickle activity with one way on, whatever it comes to: its first child decides."""
+        """A fickle activity with one edge, whatever its outcome: its first child decides."""
         name = self.node("task")
         self.link(entry, name)
         self.fickle.add(name)

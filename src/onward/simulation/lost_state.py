@@ -1,7 +1,7 @@
 """A world in which state and messages get lost for good, and runs are repaired from their history.
 
 The coordination state may be wiped, with every timer. A message may vanish from its queue. And a
-repair may come although nothing is wrong: it must never harm a run that is alive.
+repair may start although nothing is wrong: it must never harm a run that is alive.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ import msgspec
 
 from onward.kernel.coordination import Coordination
 from onward.kernel.effects import Begin, Forget, Report, Supersede
-from onward.kernel.history import visit_record_of
 from onward.kernel.messages import Token, state_id_of
 from onward.kernel.program import Program
-from onward.kernel.records import VisitRecord
 from onward.kernel.timestamps import LATEST_MS
-from onward.runtime.token.restore import restorations
-from onward.runtime.token.statuses import status_of
+from onward.runtime.token.restore import restorations_of
 from onward.simulation.signals import Send
 from onward.simulation.world import HARSH, Behave, Witness, World
 
@@ -34,8 +31,8 @@ class Losses:
     lose: float = 0.01
     hasty: float = 0.004
     forgotten: float = 0.1
-    """Of the reports: history does not know them when it is asked."""
-    most: int = 3
+    """Of the reports: they are missing in the history when a run is repaired."""
+    max_losses: int = 3
 
 
 class RuinedWorld(World):
@@ -53,7 +50,7 @@ class RuinedWorld(World):
         super().__init__(program, behave, seed, HARSH, rules, sends)
         self.losses = losses or Losses()
         self.fortune = Random(seed + 1)  # noqa: S311  (a simulation wants a reproducible generator)
-        self.history: dict[tuple[str, str], VisitRecord] = {}
+
         self.generation = 0
         self.ruins = 0
         self.repairs = 0
@@ -70,7 +67,7 @@ class RuinedWorld(World):
         return self.witness
 
     def _turn(self) -> None:
-        if self.ruins < self.losses.most and not self.witness.completions:
+        if self.ruins < self.losses.max_losses and not self.witness.completions:
             chance = self.fortune.random()
             if chance < self.losses.wipe:
                 self._wipe()
@@ -90,13 +87,13 @@ class RuinedWorld(World):
             return
         name, (due_ms, token) = min(self.timers.items(), key=lambda item: item[1][0])
         if due_ms == LATEST_MS and token.generation != self.generation:
-            del self.timers[name]  # set by somebody who did not know that the state was replaced
+            del self.timers[name]  # set by a worker that did not know the state was replaced
             return
         if self.ruins and due_ms == LATEST_MS and not self.signals:
-            self._repair()  # a signal was lost, or the state that it came to
+            self._repair()  # a signal was lost, or the state that received it
             return
         if self.missing and token.signal in ("timeout", "awaited"):
-            # Somebody waits for what was lost, and gives up before anyone looks after the run.
+            # A wait for what was lost times out before the run is repaired.
             self.witness.comparable = False
         super()._fire()
 
@@ -109,8 +106,8 @@ class RuinedWorld(World):
         self.ruins += 1
         self.states.clear()
         self.timers.clear()
-        # Whoever closed the run may still say so, and a repaired run ends as well: the ledger
-        # takes the first.
+        # The worker that closed the run may still publish its completion, and a repaired run ends
+        # as well: the history takes the first.
         self.witness.counted = 1
 
     def _repair(self) -> None:
@@ -124,31 +121,26 @@ class RuinedWorld(World):
             return
         self.generation += 1
         self.missing = False
-        run = state_id_of("exec", self.generation)
-        history = [(one, one.output) for one in self.history.values()]
-        restored = list(restorations(self.program, self.start[0], history))
-        for one in restored:
-            self.state(run).answer(one)
-        self.restored = frozenset(one.token_id for one in restored)
-        self.state(run).answer(Begin())
+        state = self.state(state_id_of("exec", self.generation))
+        history = [(visit, visit.output) for visit in self.history.values()]
+        restored = list(restorations_of(self.program, self.start[0], history))
+        for restoration in restored:
+            state.answer(restoration)
+        self.restored = frozenset(restoration.token_id for restoration in restored)
+        state.answer(Begin())
         for token in self.start:
             self._publish(msgspec.structs.replace(token, generation=self.generation))
-
         for signal in self.sent:
             self._publish(msgspec.structs.replace(signal, generation=self.generation))
         if self.sends:
-            # What waited is begun anew, and signals are there that were not: limits are others'.
+            # Waits begin anew, and signals are there from the start: other limits are exceeded.
             self.witness.comparable = False
 
     def send(self, signal: Token) -> None:
-        """Send a signal to the run; whoever repairs the run sends it again."""
+        """Send a signal to the run; a repair sends it again."""
         self.sent.append(signal)
         super().send(msgspec.structs.replace(signal, generation=self.generation))
 
     def _report(self, report: Report) -> None:
-        if self.fortune.random() < self.losses.forgotten:
-            return
-        status = status_of(report, self.now_ms, 0)
-        run = visit_record_of(status, self.now_ms)
-        if run is not None and run.output_ref is None:
-            self.history.setdefault((run.token_id, run.node_id), run)
+        if self.fortune.random() >= self.losses.forgotten:
+            self._save_visit(report)

@@ -1,4 +1,4 @@
-"""The oracle: what a workflow must come to, worked out by plain recursion.
+"""The reference: the result that a workflow must have, computed by plain recursion.
 
 It knows nothing of messages, tokens, scopes or barriers. It walks the graph region by region in
 topological order; an edge is taken (with a context and a time) or it is not. Time is arithmetic:
@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from onward.expressions.jq import compile_jq
 from onward.kernel.retry import RetryPolicy
@@ -20,14 +20,14 @@ from onward.simulation.generate import Plan
 from onward.simulation.tasks import task_error, task_output
 
 Context = dict[str, Any]
-STATUS = {"MERGE_TIMEOUT": "failed", "AGGREGATOR_TIMEOUT": "failed"}
+STATUS_OF_ERROR = {"MERGE_TIMEOUT": "failed", "AGGREGATOR_TIMEOUT": "failed"}
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ExpectedEnd:
     """How a run ends: with this context, or with one of these errors (code -> status).
 
-    Two failures at the same instant are both right: the run takes whichever comes first.
+    Of two failures at the same time either is right: the run takes the one it sees first.
     """
 
     context: Context = field(default_factory=dict)
@@ -44,7 +44,7 @@ class _Halt(Exception):  # noqa: N818  (a jump, not an error)
 
 @dataclass(slots=True)
 class _Region:
-    """What is known while one region is walked."""
+    """The state of the walk through one region."""
 
     path: tuple[int, ...]
     taken: dict[str, tuple[Context, float]] = field(default_factory=dict)
@@ -56,17 +56,25 @@ class _Region:
     end: float = 0.0
 
 
+class _ItemResults(NamedTuple):
+    """The items of a split: the slot of each, when each ended, and when those failed that did."""
+
+    slots: list[Context]
+    ends: list[float]
+    failures: list[float]
+
+
 class ReferenceInterpreter:
-    """Interprets one plan."""
+    """The interpreter of one plan."""
 
     def __init__(self, plan: Plan, document: Document) -> None:
         self.plan = plan
         self.structure: Structure = analyse(document)
         self.order = {name: rank for rank, name in enumerate(self.structure.order)}
         self.tied = False
-        """Whether something happened just when time ran out: then both ways are right."""
+        """Whether something happened exactly at a time-out: then both results are right."""
 
-    def run(self, given: Any) -> Ended:
+    def run(self, given: Any) -> ExpectedEnd:
         """Return how a run with input `given` ends."""
         region = _Region(())
         (entry,) = self.structure.entries
@@ -75,12 +83,12 @@ class ReferenceInterpreter:
         try:
             self._walk(region, ())
         except _Halt as halt:
-            first = [one.code for one in region.halts if one.at == halt.at]
-            return Ended(errors={code: STATUS.get(code, "halted") for code in first})
+            first = [other.code for other in region.halts if other.at == halt.at]
+            return ExpectedEnd(errors={code: STATUS_OF_ERROR.get(code, "halted") for code in first})
         final: Context = {}
         for _, leaf in sorted(region.leaves, key=lambda pair: pair[0]):
             final |= leaf
-        return Ended(final)
+        return ExpectedEnd(final)
 
     def _walk(self, region: _Region, stack: Stack) -> None:
         """Visit the nodes of a region in order; raise the earliest failure that nothing handled."""
@@ -115,13 +123,13 @@ class ReferenceInterpreter:
         arrivals: list[tuple[Context, float]],
         doomed: list[float],
     ) -> None:
-        """The region halts before all of this node's edges are decided; time may run out first."""
+        """Handle a node whose edges are not all decided when the region halts; it may time out."""
         patience = node.parameters.get("timeout") if node.type == "merge" else None
         if arrivals and patience is not None:
             limit = min(at for _, at in arrivals) + patience
             self._tie(limit, doomed)
             if limit < min(doomed):
-                self._expired(region, node, arrivals, limit)
+                self._expire(region, node, arrivals, limit)
                 return
         self._block(region, node, min(doomed))
 
@@ -176,7 +184,7 @@ class ReferenceInterpreter:
         sent = self.plan.signals[node.id, region.path]
         limit = at + node.parameters.get("timeout", math.inf)
         if sent is None or sent > limit:
-            self._failed(region, node, context, limit, "EXPIRED")
+            self._fail(region, node, context, limit, "EXPIRED")
             return
         output = {"signal": node.id, "path": list(region.path)}
         self._leave(region, node, context | {f"${node.id}": output}, max(at, sent))
@@ -204,12 +212,12 @@ class ReferenceInterpreter:
                 return
             delay_ms = (node.retry or RetryPolicy()).delay_ms(attempt, error.code, 0)
             if delay_ms is None:
-                self._failed(region, node, context, at, error.code)
+                self._fail(region, node, context, at, error.code)
                 return
             at += delay_ms / 1000
             attempt += 1
 
-    def _failed(
+    def _fail(
         self, region: _Region, node: NodeDocument, context: Context, at: float, code: str
     ) -> None:
         context = context | {f"${node.id}": {"error": code}}
@@ -253,7 +261,7 @@ class ReferenceInterpreter:
         if patience is not None:
             self._tie(times[0] + patience, times)
         if patience is not None and times[needed - 1] > times[0] + patience:
-            self._expired(region, node, arrivals, times[0] + patience)
+            self._expire(region, node, arrivals, times[0] + patience)
             return
         united: Context = {}
         outputs = []
@@ -263,7 +271,7 @@ class ReferenceInterpreter:
             outputs.append(context.get("$item" if before.type == "split" else f"${edge.src}"))
         self._leave(region, node, united | {f"${node.id}": outputs}, times[needed - 1])
 
-    def _expired(
+    def _expire(
         self,
         region: _Region,
         node: NodeDocument,
@@ -274,7 +282,7 @@ class ReferenceInterpreter:
         for context, at in arrivals:
             if at <= limit:
                 united |= context
-        self._failed(region, node, united, limit, "MERGE_TIMEOUT")
+        self._fail(region, node, united, limit, "MERGE_TIMEOUT")
 
     def _split(
         self,
@@ -288,7 +296,7 @@ class ReferenceInterpreter:
         size = node.parameters.get("batch_size", 1)
         if size > 1:
             items = [items[start : start + size] for start in range(0, len(items), size)]
-        slots, ends, failures = self._items(region, node, context, at, stack, items)
+        slots, ends, failures = self._run_items(region, node, context, at, stack, items)
         names = self.structure.aggregators_of(node.id)
         patience = [
             (at + limit, name)
@@ -296,16 +304,16 @@ class ReferenceInterpreter:
             if (limit := self.structure.nodes[name].parameters.get("timeout")) is not None
         ]
         done = max(ends, default=at)
-        over = self._overspent(node, len(items), failures)
+        over = self._time_overspent(node, len(items), failures)
         for limit, _ in patience:
             self._tie(limit, [done, *failures])
         if patience and items and min(patience)[0] < (done if over is None else over):
             when, name = min(patience)
             aggregator = self.structure.nodes[name]
-            self._failed(region, aggregator, context, when, "AGGREGATOR_TIMEOUT")
+            self._fail(region, aggregator, context, when, "AGGREGATOR_TIMEOUT")
             return
         if over is not None:
-            self._split_failed(region, node, context, over)
+            self._fail_split(region, node, context, over)
             return
         for name in names:
             context = context | {f"${name}": [slot.get(name) for slot in slots]}
@@ -314,9 +322,7 @@ class ReferenceInterpreter:
         for name in names:
             self._leave(region, self.structure.nodes[name], context, done)
 
-    def _split_failed(
-        self, region: _Region, node: NodeDocument, context: Context, at: float
-    ) -> None:
+    def _fail_split(self, region: _Region, node: NodeDocument, context: Context, at: float) -> None:
         if node.error.type == "halt":
             raise _Halt(at, "SPLIT_FAILED")
         context = context | {f"${node.id}": {"error": "SPLIT_FAILED"}}
@@ -326,7 +332,9 @@ class ReferenceInterpreter:
         ]
         self._leave(region, node, context, at, tuple(edges))
 
-    def _overspent(self, node: NodeDocument, total: int, failures: list[float]) -> float | None:
+    def _time_overspent(
+        self, node: NodeDocument, total: int, failures: list[float]
+    ) -> float | None:
         budget = node.parameters.get("tolerated_failures")
         if node.parameters.get("on_item_error") == "halt":
             budget = 0
@@ -336,7 +344,7 @@ class ReferenceInterpreter:
             return None
         return sorted(failures)[budget]
 
-    def _items(
+    def _run_items(
         self,
         region: _Region,
         node: NodeDocument,
@@ -344,13 +352,11 @@ class ReferenceInterpreter:
         at: float,
         stack: Stack,
         items: list[Any],
-    ) -> tuple[list[Context], list[float], list[float]]:
+    ) -> _ItemResults:
         """Run every item; a narrow window starts the next one when one is done."""
         window = node.parameters.get("max_concurrency") or max(1, len(items))
         running: list[float] = []
-        slots: list[Context] = []
-        ends: list[float] = []
-        failures: list[float] = []
+        results = _ItemResults([], [], [])
         names = self.structure.aggregators_of(node.id)
         for index, item in enumerate(items):
             start = at if len(running) < window else heapq.heappop(running)
@@ -361,12 +367,14 @@ class ReferenceInterpreter:
                     inside.taken[edge.id] = (own, start)
             try:
                 self._walk(inside, (*stack, node.id))
-                slots.append({name: min(found)[1] for name, found in inside.gathered.items()})
+                results.slots.append(
+                    {name: min(found)[1] for name, found in inside.gathered.items()}
+                )
                 end = inside.end
             except _Halt as halt:
-                slots.append(dict.fromkeys(names, "ERROR"))
-                failures.append(halt.at)
+                results.slots.append(dict.fromkeys(names, "ERROR"))
+                results.failures.append(halt.at)
                 end = halt.at
             heapq.heappush(running, end)
-            ends.append(end)
-        return slots, ends, failures
+            results.ends.append(end)
+        return results

@@ -1,4 +1,4 @@
-"""What the tasks of a plan do: known in advance, so that engine and oracle can agree."""
+"""The outcomes of the tasks of a plan: known in advance, so that engine and reference can agree."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from onward.simulation.generate import Plan
 
 
 class SimulatedTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A simulated activity; the plan says what comes of it."""
+    """A simulated activity; the plan has its outcome."""
 
 
 def task_output(node: str, path: tuple[int, ...], attempt: int) -> dict[str, Any]:
-    """Return what a task that works puts out."""
+    """Return the output of a task that succeeds."""
     return {"task": node, "path": list(path), "attempt": attempt}
 
 
 def task_error(plan: Plan, node: str, path: tuple[int, ...], attempt: int) -> NodeError | None:
-    """Return why a task fails at this attempt, or None if it works."""
+    """Return why a task fails at this attempt, or None if it succeeds."""
     if attempt <= plan.failures.get(node, 0):
         return NodeError(f"{node} failed as planned", "PLANNED")
     if node in plan.picky and path and path[-1] == plan.picky[node]:

@@ -21,14 +21,14 @@ from onward.simulation.lost_state import RuinedWorld
 from onward.simulation.reference import ReferenceInterpreter
 from onward.simulation.signals import Send, with_signals
 from onward.simulation.tasks import SimulatedTask, task_error, task_output
-from onward.simulation.world import BRUTAL, CALM, HARSH, Behave, Faults, Witness, World
+from onward.simulation.world import BRUTAL, CALM, HARSH, Behave, Witness, World
 
 Rules = Callable[[MemoryCells], Coordination]
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a seed showed."""
+    """The result of one seed."""
 
     nodes: int
     steps: int
@@ -38,16 +38,19 @@ class Trial:
 def catalogue_with_tasks(builtin: Catalogue) -> Catalogue:
     """Return the built-in node types and the simulated task."""
     catalogue = Catalogue()
-    for one in builtin:
+    for entry in builtin:
         catalogue.register(
-            one.name, effect=one.effect, expressions=one.expressions, credential=one.credential
-        )(one.parameters)
+            entry.name,
+            effect=entry.effect,
+            expressions=entry.expressions,
+            credential=entry.credential,
+        )(entry.parameters)
     catalogue.register("task")(SimulatedTask)
     return catalogue
 
 
 def behaviour(plan: Plan) -> Behave:
-    """Return what the tasks of a plan do when they are executed."""
+    """Return the behaviour of the tasks of a plan when they are executed."""
 
     def behave(token: Token, _: Activity, dice: Random) -> Outcome:
         path = tuple(frame.item_index for frame in token.lineage_stack)
@@ -87,7 +90,7 @@ def _try_plan(
     worlds["ruined"] = RuinedWorld(program, behaviour(plan), seed * 7 + 1, rules, sends=sends)
     for name, world in worlds.items():
         try:
-            witness = judged(world, program, given)
+            witness = run_and_check(world, program, given)
             if expected is not None and witness.comparable and not reference.tied:
                 check_result(witness.completions[0], expected)
         except AssertionError as problem:
@@ -100,8 +103,10 @@ def _try_plan(
     return Trial(len(plan.document["nodes"]), steps, crashes)
 
 
-def judged(world: World, program: GraphProgram | ServerlessProgram, given: object) -> Witness:
-    """Run a world to rest and check what must hold for any program."""
+def run_and_check(
+    world: World, program: GraphProgram | ServerlessProgram, given: object
+) -> Witness:
+    """Run a world to rest and check the invariants of every program."""
     witness = world.run(given)
     check_invariants(world)
     check_windows(world, windows_of(program))
@@ -115,6 +120,3 @@ def windows_of(program: GraphProgram | ServerlessProgram) -> dict[str, int]:
         for node in program.document.nodes
         if node.type == "split" and isinstance(limit := node.parameters.get("max_concurrency"), int)
     }
-
-
-__all__ = ["BrokenError", "Faults", "Trial", "catalogue_with_tasks", "judged", "try_seed"]

@@ -20,7 +20,7 @@ from msgspec import Raw
 
 from onward.kernel.cells import MemoryCells
 from onward.kernel.context import Ref
-from onward.kernel.coordination import Coordination
+from onward.kernel.coordination import BarrierHead, Coordination
 from onward.kernel.effects import (
     Asks,
     Begin,
@@ -37,21 +37,24 @@ from onward.kernel.effects import (
     StorePayload,
     WriteLog,
 )
+from onward.kernel.history import visit_record_of
 from onward.kernel.lineage import ROOT
 from onward.kernel.messages import CompletionMessage, Token, encode_message, read_token
 from onward.kernel.outcome import Outcome
 from onward.kernel.program import Activity, Program
-from onward.kernel.signal_waits import Sent, signal_token
+from onward.kernel.records import VisitKey, VisitRecord
+from onward.kernel.signal_waits import SignalContent, signal_token
 from onward.kernel.timestamps import LATEST_MS
 from onward.kernel.verdicts import Drop, Park
 from onward.runtime.token.context_reader import ContextReader
 from onward.runtime.token.pipeline import NoAction, decide, storable
+from onward.runtime.token.statuses import status_of
 from onward.simulation.signals import Send
 
 MAX_STEPS = 400_000
 WORKERS = 3
-PATIENCE = 8
-"""How often the workers of one message die at most: faults end, or nothing could be promised."""
+MAX_DEATHS = 8
+"""How often the workers of one message die at most: without an end of faults no run could end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +73,18 @@ HARSH = Faults(crash=0.05, duplicate=0.05, redeliver=0.04, reorder=True, lease=0
 BRUTAL = Faults(crash=0.12, duplicate=0.12, redeliver=0.15, reorder=True, lease=0.4)
 
 Behave = Callable[[Token, Activity, Random], Outcome]
-"""What an activity comes to."""
+"""Returns the outcome of an activity."""
 
 
 @dataclass(slots=True)
 class Witness:
-    """What the checkers may look at when the world has come to rest."""
+    """What the checkers see when the world has come to rest."""
 
     completions: list[CompletionMessage] = field(default_factory=list)
     followed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Parent -> the outcomes whose children were executed."""
     windows: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Split -> the items that were sent."""
+    """Split -> the items that were published."""
     widest: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Split -> its node and how many items were in flight at most."""
     executions: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -120,9 +123,10 @@ class World:
         self.active: list[tuple[bytes, Iterator[None]]] = []
         self.now_ms = 1_700_000_000_000
         self.published = 0
-        self.sends = sorted(sends, key=lambda one: one.at_s)
+        self.sends = sorted(sends, key=lambda send: send.at_s)
         self.signals: list[tuple[int, Token]] = []
         self.deaths: dict[bytes, int] = defaultdict(int)
+        self.history: dict[VisitKey, VisitRecord] = {}
         self.witness = Witness()
 
     def run(self, given: Any) -> Witness:
@@ -142,18 +146,18 @@ class World:
 
     def _signal(self, send: Send) -> tuple[int, Token]:
         due_ms = self.now_ms + round(send.at_s * 1000)
-        sent = Sent(at_ms=due_ms, value=Raw(msgspec.json.encode(send.value)))
+        sent = SignalContent(at_ms=due_ms, value=Raw(msgspec.json.encode(send.value)))
         return due_ms, signal_token(self.start[0], send.address, send.signal_id, sent)
 
-    def state(self, run: str) -> Coordination:
-        """Return the coordination of one state of the run; one that nobody began is empty."""
-        return self._state(run)[1]
+    def state(self, state_id: str) -> Coordination:
+        """Return the coordination of one state of the run; it is empty before `Begin`."""
+        return self._state(state_id)[1]
 
-    def _state(self, run: str) -> tuple[MemoryCells, Coordination]:
-        if run not in self.states:
+    def _state(self, state_id: str) -> tuple[MemoryCells, Coordination]:
+        if state_id not in self.states:
             cells = MemoryCells()
-            self.states[run] = cells, self.rules(cells)
-        return self.states[run]
+            self.states[state_id] = cells, self.rules(cells)
+        return self.states[state_id]
 
     def _until_rest(self) -> None:
         while self.queue or self.active or self.timers or self.signals:
@@ -172,13 +176,13 @@ class World:
             message = self.queue.pop(at)
             self.active.append((message, self._handle(read_token(message))))
             if self.dice.random() < self.faults.redeliver:
-                self.queue.append(message)  # the broker lost patience; the worker did not
+                self.queue.append(message)  # the broker gave up on the worker, which still works
         else:
             self._fire()
 
     def _advance(self, index: int) -> None:
         message, worker = self.active[index]
-        if self.deaths[message] < PATIENCE and self.dice.random() < self.faults.crash:
+        if self.deaths[message] < MAX_DEATHS and self.dice.random() < self.faults.crash:
             self.deaths[message] += 1
             self.witness.crashes += 1
             del self.active[index]
@@ -208,8 +212,8 @@ class World:
         self.timers.pop(timer_id, None)
 
     def send_at(self, due_ms: int, signal: Token) -> None:
-        """Send a signal to the run when its time has come."""
-        insort(self.signals, (due_ms, signal), key=lambda one: one[0])
+        """Send a signal to the run at `due_ms`."""
+        insort(self.signals, (due_ms, signal), key=lambda timed: timed[0])
 
     def send(self, signal: Token) -> None:
         """Send a signal to the run."""
@@ -235,19 +239,19 @@ class World:
                 return
             verdict = self.state(token.state_id).claim(token)
             yield
-        doing = decide(self.program, token, verdict, self.reader, self.now_ms)
-        if isinstance(doing, NoAction):
+        decision = decide(self.program, token, verdict, self.reader, self.now_ms)
+        if isinstance(decision, NoAction):
             return
         self.witness.followed[f"{token.state_id} {token.parent}"].add(token.outcome)
-        if isinstance(doing, Activity):
+        if isinstance(decision, Activity):
             self._execute(token)
-            doing = self.behave(token, doing, self.dice)
+            decision = self.behave(token, decision, self.dice)
             yield
-        judgement = doing if isinstance(doing, Iterator) else self._settle(token, doing)
+        judgement = decision if isinstance(decision, Iterator) else self._settle(token, decision)
         yield from self._perform(token, judgement)
 
     def _park(self, token: Token) -> bool:
-        """Keep the message of a paused run, if it still is; here none is ever paused."""
+        """Park the message of a run that is still paused; here none is ever paused."""
         return False
 
     def _execute(self, token: Token) -> None:
@@ -301,21 +305,28 @@ class World:
                 assert_never(effect)
         return None
 
-    def _cancel_all(self, run: str) -> None:
-        self.timers = {key: timer for key, timer in self.timers.items() if timer[1].state_id != run}
+    def _cancel_all(self, state_id: str) -> None:
+        self.timers = {
+            key: timer for key, timer in self.timers.items() if timer[1].state_id != state_id
+        }
 
     def _report(self, report: Report) -> None:
-        """Nobody listens here."""
+        """Drop the report; worlds with a history save it."""
+
+    def _save_visit(self, report: Report) -> None:
+        visit = visit_record_of(status_of(report, self.now_ms, 0), self.now_ms)
+        if visit is not None and visit.output_ref is None:
+            self.history.setdefault(visit.key, visit)
 
     def _watch(self, token: Token) -> None:
-        """Note how many items of a split are in flight when one is sent."""
+        """Save how many items of a split are in flight when one is published."""
         if token.outcome != "item":
             return
         frame = token.lineage_stack[-1]
         split = f"{token.state_id} {frame.split_token}"
         self.witness.windows[split].add(frame.item_index)
         head = self._state(token.state_id)[0].get(frame.split_token, "head", "")
-        filled = head[4] if head else frame.total_items
+        filled = BarrierHead(*head).filled if head else frame.total_items
         flying = len(self.witness.windows[split]) - filled
         _, widest = self.witness.widest.get(split, ("", 0))
         self.witness.widest[split] = (frame.split_node_id, max(widest, flying))

@@ -107,15 +107,15 @@ class JournalTables(Protocol):
         """Return the timers of all runs that are due first: run, timer, time."""
         ...
 
-    async def count_tokens(self) -> int:
+    async def queued(self) -> int:
         """Return how many tokens wait or are being handled."""
         ...
 
-    async def quarantine_records(self) -> list[QuarantineRecord]:
+    async def quarantine(self) -> list[QuarantineRecord]:
         """Return what is in quarantine, oldest first."""
         ...
 
-    async def discard_quarantined(
+    async def drop_quarantine(
         self, numbers: Collection[int] | None
     ) -> list[tuple[int, QuarantineRecord]]:
         """Delete entries by their numbers (None: all), all of them or none."""

@@ -14,7 +14,7 @@ import struct
 import threading
 from typing import BinaryIO
 
-from onward.expressions.offload import answer
+from onward.expressions.offload import answer_question
 
 LENGTH = struct.Struct(">Q")
 
@@ -37,7 +37,7 @@ def main() -> None:
     questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(given, questions), daemon=True).start()
     while True:
-        out.write(framed(answer(questions.get())))
+        out.write(framed(answer_question(questions.get())))
         out.flush()
 
 

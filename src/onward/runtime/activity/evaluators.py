@@ -54,7 +54,7 @@ class Evaluators:
             pace.learn(lengthy, await self.answer(lengthy))
         else:
             await asyncio.sleep(0)
-            pace.rest()
+            pace.restart()
 
     async def answer(self, lengthy: TimeSliceExceeded) -> EvaluationResult:
         """Return what an evaluation comes to; the loop goes on meanwhile."""

@@ -9,7 +9,7 @@ import msgspec
 
 from onward.errors import CredentialError
 from onward.kernel.messages import Token
-from onward.kernel.program import Activity, LinkAsked
+from onward.kernel.program import Activity, LinkRequest
 from onward.ports.clock import Clock
 from onward.ports.security.crypto import Signer
 from onward.runtime.signals.signed_links import LinkGrant, write_link
@@ -25,7 +25,7 @@ class NodeLinks:
         self._clock = clock
         self._base = f"{public_url.rstrip('/')}/api/v1" if public_url else ""
 
-    def links(self, token: Token, asked: Sequence[LinkAsked]) -> dict[str, str]:
+    def links(self, token: Token, asked: Sequence[LinkRequest]) -> dict[str, str]:
         """Return the links by their marks; CredentialError says why there can be none."""
         if asked and not self._base:
             raise CredentialError(
@@ -35,7 +35,7 @@ class NodeLinks:
         now_ms = self._clock.now_ms()
         return {one.mark: self._link(token, one, now_ms) for one in asked}
 
-    def _link(self, token: Token, one: LinkAsked, now_ms: int) -> str:
+    def _link(self, token: Token, one: LinkRequest, now_ms: int) -> str:
         invitation = LinkGrant(
             purpose=one.purpose,
             execution_id=token.execution_id,

@@ -32,4 +32,4 @@ class NodeLogBuffer:
     def take(self, token: Token, node: str) -> tuple[LogLineRecord, ...]:
         """Return the lines of a visit that is recorded now, and forget them."""
         found = self._of.pop((token.token_id, node), None) if self._of else None
-        return found.taken() if found is not None else ()
+        return found.lines() if found is not None else ()

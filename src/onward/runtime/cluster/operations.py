@@ -39,7 +39,7 @@ class ClusterOperations:
         # The coordinator before the history: what that then lacks has not been written yet.
         snapshot = await self.inspector.look(state_id)
         async with self.open_quarantine() as review:
-            entries = await review.everything()
+            entries = await review.list_all()
         run = await self.store.execution(execution_id)
         run = run or unannounced_run(execution_id, snapshot, now_ms)
         if run is None:
@@ -63,7 +63,7 @@ class ClusterOperations:
 
     async def quarantine(self) -> list[QuarantineEntry]:
         async with self.open_quarantine() as review:
-            return [_entry(message) for message in await review.everything()]
+            return [_entry(message) for message in await review.list_all()]
 
     async def release(
         self, numbers: Collection[int] | None, *, force: bool

@@ -21,7 +21,7 @@ from onward.ports.storage.payloads import Payloads
 from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.signals import ChildLinks, SignalLog
 from onward.ports.storage.workflows import WorkflowRegistry
-from onward.runtime.cluster.master import Starter
+from onward.runtime.cluster.starter import Starter
 from onward.runtime.queues import EXECUTION, level_of
 from onward.runtime.run_control import RunControl
 from onward.runtime.signals.run_host import RunHost

@@ -20,7 +20,7 @@ from onward.expressions import compile_template
 from onward.kernel.ids import derive
 from onward.kernel.lineage import Lineage, describe
 from onward.kernel.records import VisitRecord
-from onward.kernel.signal_waits import APPROVAL, address_of, read_address
+from onward.kernel.signal_waits import APPROVAL_PREFIX, address_of, read_address
 from onward.languages.graph.model import NodeDocument
 from onward.languages.graph.program import GraphProgram
 from onward.ports.storage.signals import StoredSignal
@@ -231,7 +231,7 @@ def inherited_signals(
         anywhere = address_of(name, _ANY)
         place = anywhere if anywhere in again or anywhere in standing else signal.address
         if again[place]:
-            if name.startswith(APPROVAL) or not standing[place]:
+            if name.startswith(APPROVAL_PREFIX) or not standing[place]:
                 continue
             standing[place] -= 1  # each was taken by one wait, in the order they came
         found.append(signal)
@@ -254,7 +254,7 @@ def signals_before(
 def _place(node: NodeDocument | None, lineage: Lineage) -> str:
     """Return the address that a visit has waited at, with any key if that is worked out."""
     if node is not None and node.type == "approval":
-        return address_of(f"{APPROVAL}{node.id}", describe(lineage))
+        return address_of(f"{APPROVAL_PREFIX}{node.id}", describe(lineage))
     if node is None or node.type != "wait_for_signal":
         return ""
     name, key = node.parameters["signal"], node.parameters.get("key")

@@ -33,8 +33,8 @@ from onward.runtime.embedded.active_run import ActiveRun, AtomicCells
 from onward.runtime.embedded.deferred_tokens import DeferredTokens
 from onward.runtime.embedded.start import inherit, recall, remember
 from onward.runtime.embedded.turn import TokenHandler, TurnBatch
-from onward.runtime.token.start import DEFAULT_START, StartOptions, first_tokens
-from onward.runtime.token.statuses import cancelled, fields_of, text_of
+from onward.runtime.token.start import DEFAULT_START, StartOptions, first_tokens_of
+from onward.runtime.token.statuses import cancellation_of, fields_of, text_of
 
 # -- What an engine can be asked about its journal: unfinished runs, and what runs came to.
 
@@ -185,7 +185,7 @@ class EmbeddedEngine(Looking):
         if execution_id in self._runs or self._journal.execution(execution_id) is not None:
             raise InputError(f"there is a run called {execution_id} already; choose another id")
         run = ActiveRun(execution_id, program, AtomicCells())
-        tokens, payloads = first_tokens(program, execution_id, raw, now_ms, how)
+        tokens, payloads = first_tokens_of(program, execution_id, raw, now_ms, how)
         batch = self._turns.turn.batch
         batch.definitions.append(Definition(program.ref, program.workflow_id, source))
         batch.started.append(
@@ -239,8 +239,7 @@ class EmbeddedEngine(Looking):
         execution = self._journal.execution(execution_id)
         if execution is None:
             return False
-        of, since_ms, now_ms = execution.workflow_id, execution.started_ms, self._clock.now_ms()
-        return await self.end(cancelled(of, execution_id, since_ms, now_ms, reason))
+        return await self.end(cancellation_of(execution, reason, self._clock.now_ms()))
 
     async def end(self, message: CompletionMessage) -> bool:
         """End a run as a message says, and tell its running nodes; False when another end came

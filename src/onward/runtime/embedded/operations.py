@@ -43,7 +43,7 @@ class EmbeddedOperations:
     async def quarantine(self) -> list[QuarantineEntry]:
         return [
             _entry(number, record)
-            for number, record in enumerate(await self.tables.quarantine_records(), 1)
+            for number, record in enumerate(await self.tables.quarantine(), 1)
         ]
 
     async def release(
@@ -58,8 +58,7 @@ class EmbeddedOperations:
 
     async def discard(self, numbers: Collection[int] | None) -> list[QuarantineEntry]:
         return [
-            _entry(number, record)
-            for number, record in await self.tables.discard_quarantined(numbers)
+            _entry(number, record) for number, record in await self.tables.drop_quarantine(numbers)
         ]
 
     async def timers(self, limit: int) -> list[PendingTimer]:
@@ -70,14 +69,14 @@ class EmbeddedOperations:
 
     async def queues(self) -> list[QueueState]:
         """Return the only queue: tokens in the file."""
-        return [QueueState(name="journal", messages=await self.tables.count_tokens())]
+        return [QueueState(name="journal", messages=await self.tables.queued())]
 
     async def workers(self) -> list[WorkerInfo]:
         """Return this process."""
         return [msgspec.structs.replace(self.worker, seen_ms=self.host.clock.now_ms())]
 
     async def check(self) -> None:
-        await self.tables.count_tokens()
+        await self.tables.queued()
 
 
 def _entry(number: int, record: QuarantineRecord) -> QuarantineEntry:

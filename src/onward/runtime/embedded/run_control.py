@@ -17,8 +17,8 @@ from onward.ports.storage.run_queries import History
 from onward.ports.storage.start_rules import StartRules
 from onward.runtime.embedded.engine import EmbeddedEngine
 from onward.runtime.embedded.start import START
-from onward.runtime.run_control import RunControl, SplitChange, adjustment, meant
-from onward.runtime.token.statuses import cancelled, expired
+from onward.runtime.run_control import RunControl, SplitChange, adjustment_of, concerns
+from onward.runtime.token.statuses import cancellation_of, expiry_of
 
 
 class EmbeddedRunControl:
@@ -47,7 +47,7 @@ class EmbeddedRunControl:
         """End a run as cancelled, and tell its nodes."""
         if run.status == "parked":
             now_ms = self._clock.now_ms()
-            message = cancelled(run.workflow_id, run.execution_id, run.started_ms, now_ms, reason)
+            message = cancellation_of(run, reason, now_ms)
             if await self.flow.drop(message, now_ms):
                 return True
         return self._engine is not None and await self._engine.cancel(run.execution_id, reason)
@@ -56,10 +56,7 @@ class EmbeddedRunControl:
         """End a run that took too long as failed."""
         if self._engine is None:
             return False
-        now_ms = self._clock.now_ms()
-        return await self._engine.end(
-            expired(run.workflow_id, run.execution_id, run.started_ms, now_ms)
-        )
+        return await self._engine.end(expiry_of(run, self._clock.now_ms()))
 
     async def pause(self, run: RunRecord) -> bool:
         """Let no node of a run begin."""
@@ -85,9 +82,9 @@ class EmbeddedRunControl:
             found = (await inspector.look(run.execution_id)).barriers
         changed = 0
         for barrier in found:
-            if meant(barrier, change):
+            if concerns(barrier, change):
                 done: bool | None = await self._engine.ask(
-                    run.execution_id, adjustment(barrier, change)
+                    run.execution_id, adjustment_of(barrier, change)
                 )
                 changed += bool(done)
         return changed

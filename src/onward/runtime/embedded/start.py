@@ -14,8 +14,8 @@ from onward.ports.storage.journal import Journal
 from onward.runtime.embedded.active_run import ActiveRun
 from onward.runtime.embedded.turn import TokenHandler
 from onward.runtime.signals.sender import payload_of, token_of
-from onward.runtime.token.restore import restorations
-from onward.runtime.token.start import StartOptions, renamed
+from onward.runtime.token.restore import restorations_of
+from onward.runtime.token.start import StartOptions, copy_visits
 
 START = "start"
 """Under this name an engine that keeps an event log stores the tokens a run began with."""
@@ -47,11 +47,11 @@ def inherit(
             turns.keep(run, [Payload(one.output_ref, output)])
         found.append((one, output))
     ended = frozenset(one.token_id for one in how.kept if one.status == "success")
-    for restored in restorations(run.program, first, found, ended):
+    for restored in restorations_of(run.program, first, found, ended):
         turns.ask(run, restored)
     run.cells.put(ROOT, "kept", "", 1)
     run.kept = frozenset((one.token_id, one.node_id) for one in how.kept)
-    turns.turn.batch.node_runs += renamed(how.kept, run.execution_id)
+    turns.turn.batch.node_runs += copy_visits(how.kept, run.execution_id)
 
 
 def recall(run: ActiveRun, turns: TokenHandler, journal: Journal) -> None:

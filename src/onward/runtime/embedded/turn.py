@@ -47,7 +47,13 @@ from onward.kernel.messages import (
 from onward.kernel.outcome import Outcome
 from onward.kernel.program import Activity
 from onward.kernel.records import QuarantineRecord, RunRecord
-from onward.kernel.run_events import Drafts, ended, numbered, started, turned
+from onward.kernel.run_events import (
+    EventDrafts,
+    ended_event,
+    number_events,
+    pause_event,
+    started_event,
+)
 from onward.kernel.verdicts import Verdict
 from onward.ports.storage.journal import Journal, JournalCommit
 from onward.runtime.activity.node_logs import NodeLogBuffer
@@ -55,7 +61,7 @@ from onward.runtime.embedded.active_run import ActiveRun
 from onward.runtime.embedded.deferred_tokens import DeferredToken
 from onward.runtime.token.context_reader import ContextReader
 from onward.runtime.token.pipeline import NoAction, decide, perform, storable
-from onward.runtime.token.statuses import failed, running, status_of, text_of
+from onward.runtime.token.statuses import quarantine_of, running_status_of, status_of, text_of
 
 # -- What one turn of the embedded engine gathers for its commit, and for the time after it.
 
@@ -71,7 +77,7 @@ class TurnBatch:
     ended: list[tuple[ActiveRun, CompletionMessage]] = field(default_factory=list)
     touched: dict[str, ActiveRun] = field(default_factory=dict)
     progress: dict[str, int] = field(default_factory=dict)
-    events: Drafts = field(default_factory=Drafts)
+    events: EventDrafts = field(default_factory=EventDrafts)
     handled: int = 0
     waiters: list[str] = field(default_factory=list)
     """What somebody waits for to be committed."""
@@ -109,10 +115,10 @@ class TokenHandler:
         for run in turn.touched.values():
             if not run.ended:
                 turn.batch.cells[run.execution_id] = run.cells.take()
-        for execution_id, events in turn.events.taken().items():
+        for execution_id, events in turn.events.take().items():
             last = self._logs[execution_id]
             self._logs[execution_id] = last + len(events)
-            turn.batch.events += numbered(execution_id, events, last)
+            turn.batch.events += number_events(execution_id, events, last)
         for run, _ in turn.ended:
             self._logs.pop(run.execution_id, None)
         return turn
@@ -121,7 +127,7 @@ class TokenHandler:
         """Write the events of a run from now on, after number `last`."""
         self._logs[execution_id] = last
         if last == 0:
-            self.turn.events.add(execution_id, started(started_ms))
+            self.turn.events.add_event(execution_id, started_event(started_ms))
 
     def committed(self, turn: TurnBatch) -> None:
         """Forget what was only kept because it was not committed."""
@@ -254,10 +260,10 @@ class TokenHandler:
     def _tell_running(self, run: ActiveRun, token: Token) -> None:
         if (token.token_id, token.current_node) in run.kept:
             return
-        status = running(token, self._now())
+        status = running_status_of(token, self._now())
         self.turn.news.append(status)
         if token.execution_id in self._logs:
-            self.turn.events.see(status)
+            self.turn.events.add_status(status)
 
     def settle(
         self, run: ActiveRun, seq: int, token: Token, outcome: Outcome, duration_ms: int
@@ -294,9 +300,14 @@ class TokenHandler:
         self.turn.batch.quarantined.append(
             QuarantineRecord(execution_id=run.execution_id, reason=reason, body=body, at_ms=now_ms)
         )
-        known_run = self._journal.execution(run.execution_id)
-        began = known_run.started_ms if known_run else now_ms
-        self.end(run, failed(run.program.workflow_id, run.execution_id, began, now_ms, reason))
+        record = self._journal.execution(run.execution_id) or RunRecord(
+            execution_id=run.execution_id,
+            workflow_id=run.program.workflow_id,
+            definition_ref=run.program.ref,
+            status="running",
+            started_ms=now_ms,
+        )
+        self.end(run, quarantine_of(record, reason, now_ms))
 
     def end(self, run: ActiveRun, message: CompletionMessage) -> None:
         """End a run now, wherever its tokens are."""
@@ -310,7 +321,7 @@ class TokenHandler:
         answer = run.coordination.answer(effect)
         after = run.coordination.paused
         if before != after and run.execution_id in self._logs:
-            self.turn.events.add(run.execution_id, turned(self._now(), paused=after))
+            self.turn.events.add_event(run.execution_id, pause_event(self._now(), paused=after))
         return answer
 
     # -- effects -------------------------------------------------------------------------------
@@ -375,7 +386,7 @@ class TokenHandler:
         if node_run is not None:
             self.turn.batch.node_runs.append(node_run)
         if status.execution_id in self._logs:
-            self.turn.events.see(status)
+            self.turn.events.add_status(status)
         if report.merge_key and report.progress and report.progress.total > 20:
             # Of a storm of progress only the newest in a commit is news.
             earlier = self.turn.progress.get(report.merge_key)
@@ -406,7 +417,7 @@ class TokenHandler:
         for seq, _ in waiting:
             batch.sent.pop(seq, None)
         if run.execution_id in self._logs:
-            self.turn.events.add(run.execution_id, ended(message))
+            self.turn.events.add_event(run.execution_id, ended_event(message))
         self.turn.news.append(message)
         self.turn.ended.append((run, message))
 

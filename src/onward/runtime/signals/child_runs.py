@@ -22,7 +22,7 @@ from onward.kernel.ids import derive
 from onward.kernel.messages import CompletionMessage, Token, decode_completion
 from onward.kernel.outcome import NodeError
 from onward.kernel.records import Definition
-from onward.kernel.signal_waits import Sent, carried
+from onward.kernel.signal_waits import SignalContent, content_of
 from onward.ports.nodes.outside import OutsideError
 from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.signals import ChildLink
@@ -199,10 +199,12 @@ class ChildRuns:
         payloads = [] if payload is None else [payload]
         await self._signals.send(parent, address(link.child_id), "end", sent, payloads)
 
-    async def _end_of(self, message: CompletionMessage, at_ms: int) -> tuple[Sent, Payload | None]:
+    async def _end_of(
+        self, message: CompletionMessage, at_ms: int
+    ) -> tuple[SignalContent, Payload | None]:
         if message.status != "completed":
-            return Sent(at_ms=at_ms, error=_error(message)), None
-        return carried(await self._output(message), at_ms)
+            return SignalContent(at_ms=at_ms, error=_error(message)), None
+        return content_of(await self._output(message), at_ms)
 
     async def _output(self, message: CompletionMessage) -> Raw:
         """Return the output of a run: of the node it ended at, or of each of them by name."""

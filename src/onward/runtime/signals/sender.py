@@ -14,12 +14,12 @@ from onward.kernel.json import encode
 from onward.kernel.messages import Token
 from onward.kernel.program import Program
 from onward.kernel.records import RunRecord
-from onward.kernel.signal_waits import Sent, carried, signal_token
+from onward.kernel.signal_waits import SignalContent, content_of, signal_token
 from onward.ports.storage.signals import SignalLog, StoredSignal
 from onward.runtime.signals.run_host import RunHost
 
 SIGNALS_PAGE = 500
-_sent = msgspec.json.Decoder(Sent)
+_contents = msgspec.json.Decoder(SignalContent)
 
 
 class SignalSender:
@@ -37,7 +37,7 @@ class SignalSender:
         StateConflictError: the run has ended.
         """
         now_ms = self._host.clock.now_ms()
-        sent, payload = carried(encode(value), now_ms)
+        sent, payload = content_of(encode(value), now_ms)
         stored = StoredSignal(
             execution_id=run.execution_id,
             address=address,
@@ -53,7 +53,7 @@ class SignalSender:
             before = await self._host.signals.signal(run.execution_id, address, signal_id)
             if before is None:
                 raise NotThereError(f"signal {signal_id} of {run.execution_id} is gone")
-            sent = _sent.decode(before.content)
+            sent = _contents.decode(before.content)
             if sent.ref is not None and (payload is None or payload.ref != sent.ref):
                 return False  # another value, under the same id: the first stands
         payloads = [] if payload is None else [payload]
@@ -66,7 +66,7 @@ class SignalSender:
         run: RunRecord,
         address: str,
         signal_id: str,
-        sent: Sent,
+        sent: SignalContent,
         payloads: Sequence[Payload] = (),
     ) -> bool:
         """Send a signal without storing it; False when the run is known to have ended."""
@@ -84,13 +84,13 @@ async def signals_of(log: SignalLog, first: Token) -> list[Token]:
 
 def token_of(signal: StoredSignal, first: Token) -> Token:
     """Return the token that carries a stored signal to the run of `first`."""
-    sent = _sent.decode(signal.content)
+    sent = _contents.decode(signal.content)
     return signal_token(first, signal.address, signal.signal_id, sent)
 
 
 def payload_of(signal: StoredSignal) -> Ref | None:
     """Return where the value of a signal is stored; None when the signal carries it itself."""
-    return _sent.decode(signal.content).ref
+    return _contents.decode(signal.content).ref
 
 
 async def all_signals(log: SignalLog, execution_id: str) -> list[StoredSignal]:
@@ -103,7 +103,9 @@ async def all_signals(log: SignalLog, execution_id: str) -> list[StoredSignal]:
     return found
 
 
-def _addressed(program: Program, run: RunRecord, address: str, signal_id: str, sent: Sent) -> Token:
+def _addressed(
+    program: Program, run: RunRecord, address: str, signal_id: str, sent: SignalContent
+) -> Token:
     tokens, _ = program.start(run.execution_id, Raw(b"null"), now_ms=run.started_ms)
     token = signal_token(tokens[0], address, signal_id, sent)
     return msgspec.structs.replace(token, generation=run.generation)

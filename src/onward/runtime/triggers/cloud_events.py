@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from onward.errors import ExpressionError, InputError, MessageError
 from onward.expressions import compile_jq
-from onward.kernel.json import MAX_DEPTH, decode, too_deep
+from onward.kernel.json import MAX_DEPTH, decode, is_too_deep
 from onward.ports.storage.triggers import Events
 
 STRUCTURED = "application/cloudevents+json"
@@ -92,7 +92,7 @@ def _binary(headers: Mapping[str, str], kind: str, body: bytes) -> Event:
 
 
 def _json(body: bytes) -> Any:
-    if too_deep(body):
+    if is_too_deep(body):
         raise InputError(f"the body is nested deeper than {MAX_DEPTH} levels")
     try:
         return decode(body)

@@ -17,7 +17,7 @@ from onward.kernel.context import Payload
 from onward.kernel.ids import derive
 from onward.kernel.json import encode
 from onward.kernel.messages import Token, decode_token
-from onward.kernel.signal_waits import carried, signal_token
+from onward.kernel.signal_waits import content_of, signal_token
 from onward.ports.clock import Clock
 from onward.ports.cluster.bus import BusError
 from onward.ports.nodes.events import EventHub, Listeners, Subscription
@@ -64,7 +64,7 @@ class LocalEventHub:
         except MessageError as problem:
             raise OutsideError(f"it cannot be sent: {problem}", "EVENT_INVALID") from None
         now_ms = self._clock.now_ms()
-        sent, payload = carried(value, now_ms)
+        sent, payload = content_of(value, now_ms)
         content = msgspec.json.encode(sent)
         signal_id = derive(event["source"], event["id"])
         payloads = [] if payload is None else [payload]

@@ -97,7 +97,7 @@ class EventTriggers:
                 from onward.languages.serverless.run import event_filters  # noqa: PLC0415
 
                 wanted = strategy_of(settings)
-                if not event_filters.alone(wanted):
+                if not event_filters.takes_single_event(wanted):
                     async with self._joining:  # they would only stand in each other's way
                         return await self._collect(trigger, wanted, event, key)
                 if await asyncio.to_thread(event_filters.passes, wanted, event, now_ms):
@@ -131,7 +131,7 @@ class EventTriggers:
                 }
             now_ms = self._clock.now_ms()
             step = await asyncio.to_thread(
-                event_filters.take, wanted, before.open, event, so_far, name=key, now_ms=now_ms
+                event_filters.add_event, wanted, before.open, event, so_far, name=key, now_ms=now_ms
             )
             if step is None:
                 return None
@@ -146,7 +146,7 @@ class EventTriggers:
         self,
         trigger: Trigger,
         before: CollectedEvents,
-        step: event_filters.Step,
+        step: event_filters.EventSetStep,
         event: Event,
         key: str,
     ) -> EventJoin:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from onward.errors import MessageError
-from onward.kernel.json import decode, too_deep
+from onward.kernel.json import decode, is_too_deep
 from onward.kernel.messages import CompletionMessage, decode_completion
 from onward.ports.storage.run_queries import VisitQuery
 from onward.runtime.backend import Backend
@@ -75,7 +75,7 @@ def _body(kind: str, body: bytes) -> tuple[Any, str | None]:
     if not body:
         return None, None
     if kind == "application/json" or kind.endswith("+json"):
-        if too_deep(body):
+        if is_too_deep(body):
             raise MessageError("the body nests too deeply")
         return decode(body), None
     try:

@@ -1,8 +1,8 @@
 """Random documents of the Serverless Workflow DSL, one per seed.
 
-Data keeps one shape wherever it is: `n`, a number that grows, and `t`, the trace of what was done.
+Data has the same shape everywhere: `n`, a number that grows, and `t`, the trace of what was done.
 So a task that is skipped, doubled or done in another order shows in the output. Waits and limits
-have odd lengths, so that it is nearly always clear what comes first.
+have odd lengths, so that it is nearly always clear which ends first.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from random import Random
 from typing import Any
 
 from onward.simulation.serverless.plan import ENDPOINT, NAMESPACE, PublishedEvent, TreePlan
+from onward.simulation.serverless.variables import STANDARD
 
 Body = dict[str, Any]
 Tasks = list[dict[str, Body]]
 Kinds = Sequence[tuple[int, Callable[[str, int], Body]]]
-DEEPEST = 4
-FLAT = 8
+MAX_DEPTH = 4
+FLAT_KINDS = 8
 """How many of the kinds of tasks hold no others."""
-LONG_LOOP = 620
+LONG_LOOP_PASSES = 620
 """Passes of a loop that one message cannot hold."""
-HEAD = {"dsl": "1.0.3", "namespace": NAMESPACE, "name": "tree", "version": "1.0.0"}
-TYPES = "https://serverlessworkflow.io/spec/1.0.0/errors/"
-RAISED = (
-    (TYPES + "runtime", 500),
-    (TYPES + "communication", 503),
-    (TYPES + "validation", 400),
+DOCUMENT_HEAD = {"dsl": "1.0.3", "namespace": NAMESPACE, "name": "tree", "version": "1.0.0"}
+RAISED_ERRORS = (
+    (STANDARD + "runtime", 500),
+    (STANDARD + "communication", 503),
+    (STANDARD + "validation", 400),
     ("https://example.com/mine", 418),
 )
-STATUSES = (503, 500, 404)
+FAILURE_STATUSES = (503, 500, 404)
 
 
 class _Builder:
@@ -37,12 +37,12 @@ class _Builder:
         self.dice = Random(seed)  # noqa: S311  (a simulation wants a reproducible generator)
         self.count = 0
         self.timeless = self.chance(0.3)
-        """Whether nothing depends on what is first: then a run may even be repaired on its way."""
+        """Whether nothing depends on what is first: then a run may even be repaired meanwhile."""
         self.names: list[str] = []
-        """The names that loops around the task at hand have made, of their index."""
+        """The index variables of the loops around the current task."""
         self.caught: list[str] = []
         self.guarded = 0
-        """How many `try` tasks are around the task at hand: outside of all of them little fails."""
+        """How many `try` tasks are around the current task: outside of all of them little fails."""
         self.listening = False
         self.failures: dict[str, dict[int, int]] = {}
         self.lengths: dict[str, int] = {}
@@ -60,7 +60,7 @@ class _Builder:
         return {"milliseconds": self.dice.randint(1, most_s * 1000)}
 
     def mark(self, name: str) -> str:
-        """Return an expression that leaves a trace, and of what it can see."""
+        """Return an expression that leaves a trace, also of the variables it sees."""
         seen = f'"{name}"'
         if self.names and self.chance(0.5):
             seen = f'"{name}:\\(${self.dice.choice(self.names)})"'
@@ -76,11 +76,11 @@ class _Builder:
     # -- lists ---------------------------------------------------------------------------------
 
     def block(self, depth: int, least: int = 1, most: int = 4) -> Tasks:
-        """Return some tasks, of which some lead elsewhere than to the next."""
+        """Return some tasks, of which some continue with another than the next."""
         tasks = [self.task(depth) for _ in range(self.dice.randint(least, most))]
         names = [next(iter(task)) for task in tasks]
-        for at, one in enumerate(tasks):
-            body = one[names[at]]
+        for at, task in enumerate(tasks):
+            body = task[names[at]]
             if "switch" in body:
                 for case in body["switch"]:
                     next(iter(case.values()))["then"] = self.way(names, at)
@@ -120,13 +120,13 @@ class _Builder:
             (4, self.talk),
         )
         usable = kinds[:-3] if self.timeless else kinds
-        usable = usable if depth < DEEPEST else kinds[:FLAT]
-        (build,) = self.dice.choices([one for _, one in usable], [share for share, _ in usable])
+        usable = usable if depth < MAX_DEPTH else kinds[:FLAT_KINDS]
+        (build,) = self.dice.choices([kind for _, kind in usable], [share for share, _ in usable])
         name = self.name(build.__name__[0])
-        return {name: self.based(build(name, depth + 1), name)}
+        return {name: self.with_common_parts(build(name, depth + 1), name)}
 
-    def based(self, body: Body, name: str) -> Body:
-        """Add what every task may have."""
+    def with_common_parts(self, body: Body, name: str) -> Body:
+        """Add the parts that every task may have."""
         if self.chance(0.08):
             body["if"] = self.dice.choice([".n % 2 == 0", ".n % 3 != 0", ".t | length < 6"])
         if self.chance(0.1):
@@ -151,7 +151,7 @@ class _Builder:
 
     def call(self, name: str, depth: int) -> Body:
         share = self.dice.choice([0, 0, 0.2, 0.5, 0.9] if self.guarded else [0, 0, 0, 0, 0.2])
-        failing = {n: self.dice.choice(STATUSES) for n in range(1, 7) if self.chance(share)}
+        failing = {n: self.dice.choice(FAILURE_STATUSES) for n in range(1, 7) if self.chance(share)}
         self.failures[name] = failing
         given = {"method": "post", "endpoint": ENDPOINT + name, "body": "${ . }"}
         return {"call": "http", "with": given}
@@ -178,7 +178,7 @@ class _Builder:
     def fault(self, name: str, depth: int) -> Body:
         if not self.guarded and self.chance(0.7):
             return self.step(name, depth)
-        type_, status = self.dice.choice(RAISED)
+        type_, status = self.dice.choice(RAISED_ERRORS)
         return {"raise": {"error": {"type": type_, "status": status}}}
 
     def broken(self, name: str, depth: int) -> Body:
@@ -188,11 +188,11 @@ class _Builder:
 
     def function(self, name: str, depth: int) -> Body:
         if not self.functions:
-            kept = self.names, self.caught
+            around = self.names, self.caught
             self.names, self.caught = [], []
             inner: Tasks = [{"f1": {"set": self.mark("f1")}}, {"f2": {"wait": self.length(3)}}]
             self.functions["helper"] = {"do": [*inner, {"f3": {"set": self.mark("f3")}}]}
-            self.names, self.caught = kept
+            self.names, self.caught = around
         return {"call": "helper", "with": {"n": "${ .n }", "t": "${ .t }"}}
 
     def do(self, name: str, depth: int) -> Body:
@@ -210,26 +210,26 @@ class _Builder:
 
     def long_loop(self, name: str, depth: int) -> Body:
         more = {"more": {"set": "${ {n: (.n + 1), t: .t} }"}}
-        return {"for": {"in": f"[range({LONG_LOOP})]"}, "do": [more]}
+        return {"for": {"in": f"[range({LONG_LOOP_PASSES})]"}, "do": [more]}
 
     def attempt(self, name: str, depth: int) -> Body:
         self.guarded += 1
         tasks = self.block(depth)
         if self.chance(0.7):
-            tasks.append(self.called())
+            tasks.append(self.named_call())
         if self.chance(0.15):
             tasks.append({(raised := self.name("r")): self.fault(raised, depth)})
         self.guarded -= 1
         return {"try": tasks, "catch": self.catch(depth)}
 
-    def called(self) -> dict[str, Body]:
+    def named_call(self) -> dict[str, Body]:
         name = self.name("c")
         return {name: self.call(name, 0)}
 
     def catch(self, depth: int) -> Body:
         body: Body = {}
         if self.chance(0.3):
-            type_, status = self.dice.choice(RAISED)
+            type_, status = self.dice.choice(RAISED_ERRORS)
             wanted = self.dice.choice([{"type": type_}, {"status": status}])
             body["errors"] = {"with": wanted}
         if self.chance(0.2):
@@ -258,10 +258,10 @@ class _Builder:
             limit["duration"] = self.length(12)
         return retry
 
-    # -- side by side --------------------------------------------------------------------------
+    # -- branches ------------------------------------------------------------------------------
 
     def branch(self, depth: int) -> dict[str, Body]:
-        """Return a branch that nearly always begins at a moment of its own."""
+        """Return a branch that nearly always begins at a time of its own."""
         name = self.name("b")
         tasks = self.block(depth, most=3)
         if self.chance(0.9):
@@ -270,9 +270,9 @@ class _Builder:
 
     def fork(self, name: str, depth: int) -> Body:
         branches = [self.branch(depth) for _ in range(self.dice.randint(1, 3))]
-        return self.joined(branches)
+        return self.join(branches)
 
-    def joined(self, branches: Tasks) -> Body:
+    def join(self, branches: Tasks) -> Body:
         return {
             "fork": {"branches": branches},
             "input": {"from": "{n: .n, t: []}"},
@@ -287,7 +287,7 @@ class _Builder:
 
     def listen(self, name: str, depth: int) -> Body:
         """Return a wait for events from outside; some come early, some late, some twice."""
-        body, types = self.ear(name, depth)
+        body, types = self.listen_task(name, depth)
         for type_ in types:
             for number in range(self.dice.randint(1, 4)):
                 at_ms = self.dice.randint(0, 20_000)
@@ -295,7 +295,7 @@ class _Builder:
                 self.events.append(PublishedEvent(at_ms, type_, {"v": f"{type_}.{number}"}, again))
         return body
 
-    def ear(self, name: str, depth: int) -> tuple[Body, list[str]]:
+    def listen_task(self, name: str, depth: int) -> tuple[Body, list[str]]:
         self.listening = True
         types = [f"{name}.{letter}" for letter in "ab"[: self.dice.randint(1, 2)]]
         filters: list[Any] = [{"with": {"type": type_}} for type_ in types]
@@ -322,16 +322,16 @@ class _Builder:
         return body, types
 
     def talk(self, name: str, depth: int) -> Body:
-        """Return a fork of which some branches tell another one something."""
-        ear, types = self.ear(name, depth)
-        branches = [self.telling(type_) for type_ in types for _ in range(self.dice.randint(1, 2))]
+        """Return a fork of which some branches emit events and another one listens."""
+        listener, types = self.listen_task(name, depth)
+        branches = [self.emitter(type_) for type_ in types for _ in range(self.dice.randint(1, 2))]
         listening = self.name("b")
-        tasks: Tasks = [{self.name("h"): ear}]
+        tasks: Tasks = [{self.name("h"): listener}]
         if self.chance(0.5):
             tasks.insert(0, {f"{listening}w": {"wait": self.length()}})
-        return self.joined([*branches, {listening: {"do": tasks}}])
+        return self.join([*branches, {listening: {"do": tasks}}])
 
-    def telling(self, type_: str) -> dict[str, Body]:
+    def emitter(self, type_: str) -> dict[str, Body]:
         name = self.name("b")
         event = {"type": type_, "data": {"v": f"{name}"}}
         emit = {"emit": {"event": {"with": event}}, "output": {"as": "$input"}}
@@ -339,17 +339,17 @@ class _Builder:
         return {name: {"do": tasks}}
 
 
-def generate_tree(seed: int, again: int = 0) -> TreePlan:
-    """Return the plan of a seed; `again` gives it another one, when the first is of no use."""
-    builder = _Builder(f"{seed}.{again}")
-    document: dict[str, Any] = {"document": HEAD, "do": builder.block(0, least=2, most=5)}
+def generate_tree(seed: int, number: int = 0) -> TreePlan:
+    """Return plan `number` of a seed: there are others, in case the first is endless."""
+    builder = _Builder(f"{seed}.{number}")
+    document: dict[str, Any] = {"document": DOCUMENT_HEAD, "do": builder.block(0, least=2, most=5)}
     if builder.functions:
         document["use"] = {"functions": builder.functions}
     if not builder.timeless and builder.chance(0.06):
         document["timeout"] = {"after": builder.length(40)}
     if builder.chance(0.1):
         document["output"] = {"as": "{n: .n, t: .t, c: $context}"}
-    # What is tried again may wait for another event, and here there are only as many as are needed.
+    # A retried call may lead to one more wait for an event, and there are only as many as needed.
     fickle = builder.chance(0.1) and not builder.listening
     return TreePlan(
         document, builder.failures, builder.lengths, tuple(builder.events), fickle=fickle

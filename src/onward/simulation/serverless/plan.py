@@ -1,4 +1,4 @@
-"""What a random tree is about: its document, what its calls do, and which events are sent to it."""
+"""The plan of a random tree: its document, what its calls do, and which events it receives."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class TreePlan:
     """Another workflow that is run -> how many milliseconds it takes. It fails as a call does."""
     events: tuple[PublishedEvent, ...] = ()
     fickle: bool = False
-    """Whether calls come to something else when they are executed again."""
+    """Whether calls may have another outcome when they are executed again."""
 
 
-def name_of(arguments: Mapping[str, Any]) -> str:
-    """Return the name of what is called with these arguments."""
+def callee_of(arguments: Mapping[str, Any]) -> str:
+    """Return the name of the service or workflow that is called with these arguments."""
     if "workflow" in arguments:
         return str(arguments["workflow"]).removeprefix(f"{NAMESPACE}_")
     return str(arguments["endpoint"]).removeprefix(ENDPOINT)
 
 
-def answered(name: str, visit: int, body: Any) -> Any:
-    """Return what a call that works comes to."""
+def answer_of(name: str, visit: int, body: Any) -> Any:
+    """Return the answer to a call that succeeds."""
     return {"n": body["n"] + 1, "t": [*body["t"], f"{name}#{visit}"]}

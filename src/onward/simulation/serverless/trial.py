@@ -1,11 +1,11 @@
-"""One seed, one tree: generate a document, run it under faults, compare it with the oracle."""
+"""One seed, one tree: generate a document, run it under faults, compare it with the reference."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -14,7 +14,7 @@ from onward.kernel.coordination import Coordination
 from onward.kernel.messages import CompletionMessage, Token
 from onward.kernel.outcome import Awaits, Failed, NodeError, Outcome, Succeeded
 from onward.kernel.program import Activity
-from onward.kernel.signal_waits import Sent, address_of, signal_token
+from onward.kernel.signal_waits import SignalContent, address_of, signal_token
 from onward.languages.serverless.model import ListenTask, ServerlessWorkflow
 from onward.languages.serverless.program import ServerlessProgram
 from onward.languages.serverless.read.document import parse_definition
@@ -27,22 +27,27 @@ from onward.ports.nodes.events import Subscription
 from onward.simulation.checkers import BrokenError
 from onward.simulation.lost_state import RuinedWorld
 from onward.simulation.serverless.generate import generate_tree
-from onward.simulation.serverless.plan import TreePlan, answered, name_of
-from onward.simulation.serverless.reference import Ear, EndlessError, TreeReference
-from onward.simulation.serverless.variables import Expected, fault_of
+from onward.simulation.serverless.plan import TreePlan, answer_of, callee_of
+from onward.simulation.serverless.reference import EndlessError, TreeReference
+from onward.simulation.serverless.variables import (
+    Expected,
+    ExpectedError,
+    ListenProgress,
+    fault_of,
+)
 from onward.simulation.signals import Send
-from onward.simulation.trial import Rules, judged
+from onward.simulation.trial import Rules, run_and_check
 from onward.simulation.world import BRUTAL, CALM, HARSH, World
 
-TRIES = 30
-"""How many plans of a seed may be of no use."""
-GIVEN = {"n": 0, "t": []}
+MAX_PLANS = 30
+"""How many plans of a seed may be endless."""
+RUN_INPUT = {"n": 0, "t": []}
 WORLDS = ("calm", "harsh", "brutal", "ruined")
 
 
 @dataclass(frozen=True, slots=True)
 class TreeTrial:
-    """What a seed showed."""
+    """The result of one seed."""
 
     tasks: int
     steps: int
@@ -51,11 +56,20 @@ class TreeTrial:
     """In how many of its worlds the result follows from the plan alone, and was compared."""
 
 
-class Surroundings:
-    """What the activities of one world come to.
+class _Case(NamedTuple):
+    """A plan that ends, and how."""
+
+    plan: TreePlan
+    workflow: ServerlessWorkflow
+    reference: TreeReference
+    expected: Expected
+
+
+class SimulatedActivities:
+    """The outcomes of the activities of one world.
 
     A call counts the messages that make it, not how often each of them is executed: so a call that
-    is made again because a worker died comes to the same, and one that is tried again may not.
+    is repeated because a worker died has the same outcome, and one that is retried may not.
     """
 
     def __init__(self, plan: TreePlan) -> None:
@@ -65,7 +79,7 @@ class Surroundings:
         self.world: World | None = None
 
     def behave(self, token: Token, activity: Activity, dice: Random) -> Outcome:
-        """Return what an activity comes to."""
+        """Return the outcome of an activity."""
         match activity.node:
             case Subscribe(subscriptions=subscriptions):
                 self.subscriptions = subscriptions
@@ -74,38 +88,38 @@ class Surroundings:
                 self._publish(token, event)
                 return Succeeded(event)
             case CallHttp(endpoint=endpoint, body=body):
-                return self._call(token, name_of({"endpoint": endpoint}), body, dice)
+                return self._call(token, callee_of({"endpoint": endpoint}), body, dice)
             case RunWorkflow(workflow=workflow, input=given):
-                return self._run(token, name_of({"workflow": workflow}), given)
+                return self._run(token, callee_of({"workflow": workflow}), given)
             case other:
                 raise TypeError(f"a simulated tree has no {type(other).__name__}")
 
     def _visit(self, token: Token, name: str) -> tuple[int, int | None]:
         """Return which visit this is, and the status with which it fails, if it does."""
-        made = self.visits.setdefault(name, [])
-        if token.token_id not in made:
-            made.append(token.token_id)
-        visit = made.index(token.token_id) + 1
+        tokens = self.visits.setdefault(name, [])
+        if token.token_id not in tokens:
+            tokens.append(token.token_id)
+        visit = tokens.index(token.token_id) + 1
         return visit, self.plan.failures.get(name, {}).get(visit)
 
     def _run(self, token: Token, name: str, given: Any) -> Outcome:
-        """Start another run: its end is told as a signal, when its time has come."""
+        """Start another run: a signal reports its end, at its time."""
         visit, status = self._visit(token, name)
-        world, address = self._placed(), f"run:{token.token_id}"
+        world, address = self._world_of_run(), f"run:{token.token_id}"
         due_ms = world.now_ms + self.plan.lengths[name]
         if status is None:
-            value = Raw(msgspec.json.encode(answered(name, visit, given)))
-            sent = Sent(at_ms=due_ms, value=value)
+            value = Raw(msgspec.json.encode(answer_of(name, visit, given)))
+            sent = SignalContent(at_ms=due_ms, value=value)
         else:
             fault = {"details": fault_of("communication", status, "/do/0/inside")}
             error = NodeError(f"{name} fails as planned", "RUN_FAILED", {"error": fault})
-            sent = Sent(at_ms=due_ms, error=error)
+            sent = SignalContent(at_ms=due_ms, error=error)
         world.send_at(due_ms, signal_token(world.start[0], address, "ended", sent))
         return Awaits(name=address)
 
-    def _placed(self) -> World:
+    def _world_of_run(self) -> World:
         if self.world is None:
-            raise TypeError("it is not in a world yet")
+            raise TypeError("these activities have no world yet")
         return self.world
 
     def _call(self, token: Token, name: str, body: Any, dice: Random) -> Outcome:
@@ -114,11 +128,11 @@ class Surroundings:
             status = 503
         if status is not None:
             return Failed(NodeError(f"{name} fails as planned", "HTTP_STATUS", {"status": status}))
-        return Succeeded(answered(name, visit, body))
+        return Succeeded(answer_of(name, visit, body))
 
     def _publish(self, token: Token, event: dict[str, Any]) -> None:
-        world = self._placed()
-        sent = Sent(at_ms=world.now_ms, value=Raw(msgspec.json.encode(event)))
+        world = self._world_of_run()
+        sent = SignalContent(at_ms=world.now_ms, value=Raw(msgspec.json.encode(event)))
         for subscription in self.subscriptions:
             if subscription.event_type in ("", event["type"]):
                 world.send(signal_token(world.start[0], subscription.address, token.token_id, sent))
@@ -126,24 +140,24 @@ class Surroundings:
 
 def try_tree(seed: int, rules: Rules = Coordination) -> TreeTrial:
     """Run one seed; raises BrokenError, with the line that repeats it, if anything is wrong."""
-    plan, workflow, expected, reference = _useful(seed)
-    sends = _sends(plan, workflow)
+    plan, workflow, reference, expected = _find_case(seed)
+    sends = _signals_of(plan, workflow)
     quiet = not sends and not workflow.listens and not reference.timed
     steps = crashes = compared = 0
-    # A run that is rebuilt hears at once what came over time: where a limit is no longer over, it
-    # may go on to wait for an event that nobody has planned.
+    # A run that is rebuilt receives at once what had arrived over time: where a limit is then not
+    # exceeded, it may continue and wait for an event that is not planned.
     worlds = WORLDS[:-1] if workflow.listens and reference.timed else WORLDS
     for name in worlds:
-        around = Surroundings(plan)
+        activities = SimulatedActivities(plan)
         program = ServerlessProgram(workflow, calls)
-        world = _world(name, program, around, seed * 7 + 1, rules, sends)
-        around.world = world
+        world = _world(name, program, activities, seed * 7 + 1, rules, sends)
+        activities.world = world
         try:
-            witness = judged(world, program, GIVEN)
+            witness = run_and_check(world, program, RUN_INPUT)
             certain = witness.comparable and not reference.tied and not plan.fickle
             if certain and (quiet or name != "ruined"):
                 check_ending(witness.completions[0], expected)
-                check_calls(around, expected)
+                check_calls(activities, expected)
                 compared += 1
         except AssertionError as problem:
             repeat = f"repeat with: ./onward simulate --language serverless --seed {seed}"
@@ -153,47 +167,47 @@ def try_tree(seed: int, rules: Rules = Coordination) -> TreeTrial:
     return TreeTrial(len(workflow.tasks) - 1, steps, crashes, compared)
 
 
-def _useful(seed: int) -> tuple[TreePlan, ServerlessWorkflow, Expected, TreeReference]:
-    """Return the first plan of a seed that ends in good time, and how."""
-    for again in range(TRIES):
-        plan = generate_tree(seed, again)
+def _find_case(seed: int) -> _Case:
+    """Return the first plan of a seed that ends in good time."""
+    for number in range(MAX_PLANS):
+        plan = generate_tree(seed, number)
         workflow = parse_definition(plan.document)
         reference = TreeReference(plan, workflow)
         try:
-            return plan, workflow, reference.run(GIVEN), reference
+            return _Case(plan, workflow, reference, reference.run(RUN_INPUT))
         except EndlessError:
             continue
-    raise BrokenError(f"seed {seed}: none of its {TRIES} plans ends")
+    raise BrokenError(f"seed {seed}: none of its {MAX_PLANS} plans ends")
 
 
 def _world(
     name: str,
     program: ServerlessProgram,
-    around: Surroundings,
+    activities: SimulatedActivities,
     seed: int,
     rules: Rules,
     sends: list[Send],
 ) -> World:
     if name == "ruined":
-        return RuinedWorld(program, around.behave, seed, rules, sends=sends)
+        return RuinedWorld(program, activities.behave, seed, rules, sends=sends)
     faults = {"calm": CALM, "harsh": HARSH, "brutal": BRUTAL}[name]
-    return World(program, around.behave, seed, faults, rules, sends)
+    return World(program, activities.behave, seed, faults, rules, sends)
 
 
-def _sends(plan: TreePlan, workflow: ServerlessWorkflow) -> list[Send]:
-    """Return the signals that the events of a plan come to, one for each listen they reach."""
-    found = []
+def _signals_of(plan: TreePlan, workflow: ServerlessWorkflow) -> list[Send]:
+    """Return the signals of the events of a plan, one for each listen that they reach."""
+    signals = []
     for task in workflow.tasks.values():
         if not isinstance(task, ListenTask):
             continue
-        types = Ear(task.wanted).types
+        types = ListenProgress(task.wanted).types
         for number, event in enumerate(plan.events):
             moments = [event.at_ms] if event.again_ms is None else [event.at_ms, event.again_ms]
             value = {"type": event.type, "data": event.data}
             if event.type in types:
                 address = address_of(EVENT, task.at)
-                found += [Send(ms / 1000, address, f"e{number}", value) for ms in moments]
-    return found
+                signals += [Send(ms / 1000, address, f"e{number}", value) for ms in moments]
+    return signals
 
 
 def check_ending(message: CompletionMessage, expected: Expected) -> None:
@@ -202,7 +216,7 @@ def check_ending(message: CompletionMessage, expected: Expected) -> None:
     error = None
     if message.error is not None:
         details = message.error.details
-        error = (details.get("type"), details.get("status"), details.get("instance"))
+        error = tuple(details.get(name) for name in ExpectedError._fields)
     got: dict[str, Any] = {"status": message.status, "error": error}
     want: dict[str, Any] = {"status": expected.status, "error": expected.error}
     if expected.status == "completed":
@@ -212,12 +226,12 @@ def check_ending(message: CompletionMessage, expected: Expected) -> None:
     wrong = [name for name in want if got[name] != want[name]]
     if wrong:
         lines = [f"  {name}: got {got[name]!r}, expected {want[name]!r}" for name in wrong]
-        raise BrokenError("the run ended otherwise than it must:\n" + "\n".join(lines))
+        raise BrokenError("the run did not end as it must:\n" + "\n".join(lines))
 
 
-def check_calls(around: Surroundings, expected: Expected) -> None:
+def check_calls(activities: SimulatedActivities, expected: Expected) -> None:
     """Raise BrokenError unless every call was made as often as it must be."""
-    for name in sorted({*around.visits, *expected.visits}):
-        made, wanted = len(around.visits.get(name, ())), expected.visits[name]
-        if made != wanted:
-            raise BrokenError(f"{name} was called {made} times, expected {wanted}")
+    for name in sorted({*activities.visits, *expected.visits}):
+        visits, wanted = len(activities.visits.get(name, ())), expected.visits[name]
+        if visits != wanted:
+            raise BrokenError(f"{name} was called {visits} times, expected {wanted}")
