@@ -19,7 +19,7 @@ async def put_aside(service, many, body=BROKEN):
     backend = service.backend
     if backend.kind == "embedded":
         for _ in range(many):
-            await backend._tables.rows(
+            await backend.archive._tables.rows(
                 "INSERT INTO quarantine (execution_id, reason, body, at_ms)"
                 " VALUES ($1, $2, $3, $4)",
                 "run_gone",
