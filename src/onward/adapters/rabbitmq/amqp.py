@@ -53,17 +53,13 @@ class Connection:
 
     def __init__(self, wire: Any) -> None:
         self._wire = wire
+        self.server_version = _text(wire.server_properties["version"])
+        """From the broker's greeting, which the library forgets when the connection is lost."""
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_blocked: Callable[[bool], None] = lambda _: None
         wire.add_on_close_callback(self._closed)
         wire.add_on_connection_blocked_callback(lambda *_: self.on_blocked(True))
         wire.add_on_connection_unblocked_callback(lambda *_: self.on_blocked(False))
-
-    @property
-    def server_version(self) -> str:
-        """The version in the broker's greeting."""
-        version = self._wire.server_properties["version"]
-        return version.decode() if isinstance(version, bytes) else str(version)
 
     async def channel(self) -> Channel:
         """Open a channel."""
@@ -314,3 +310,7 @@ async def connect(parameters: Any, timeout_s: float) -> Connection:
 def _resolve(future: asyncio.Future[Any], value: Any) -> None:
     if not future.done():
         future.set_result(value)
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
