@@ -43,7 +43,7 @@ async def test_a_token_waits_for_the_confirm_of_the_status_before_it():
         bus=broker,
         clock=SimpleNamespace(now_ms=lambda: 0),
         chance=FixedChance(),
-        activities=SimpleNamespace(lines=None),
+        activities=SimpleNamespace(node_logs=None),
     )
     performing = asyncio.create_task(
         EffectPerformer(services, StatusOutbox(broker), None).perform(VISIT, judgement(), 0)

@@ -171,11 +171,11 @@ class Cluster:
                 HostMail(),
                 self._log,
                 secrets,
-                lines=NodeLogBuffer(HostClock().now_ms),
-                nursery=self.family(),
+                node_logs=NodeLogBuffer(HostClock().now_ms),
+                child_runs=self.family(),
                 hub=self.hub(),
                 commands=HostCommands(self.settings.allowed),
-                linker=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
+                node_links=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
             ),
             clock=HostClock(),
             chance=HostChance(),
@@ -357,8 +357,8 @@ async def open_cluster(
     async with AsyncExitStack() as stack:
         topology = Topology(settings.queue_type)
         bus = RabbitBus(settings.rabbitmq_url, topology=topology, log=HostLog())
-        await bus.open()
         stack.push_async_callback(bus.close)
+        await bus.open()
         await bus.declare()
         redis = await open_redis(settings.redis_url, HostLog())
         stack.push_async_callback(redis.aclose)

@@ -355,15 +355,14 @@ async def open_onlooker(
     InputError when there is no file, unless it may be created.
     """
     await asyncio.to_thread(_prepare, settings.database, create)
-    file = SqliteConnection(settings.database)
-    backend = EmbeddedBackend(settings, file, builtin)
-    listening = asyncio.create_task(_listen(backend))
-    try:
-        yield backend
-    finally:
-        await cancel(listening)
-        await backend.aclose()
-        file.close()
+    with closing(SqliteConnection(settings.database)) as file:
+        backend = EmbeddedBackend(settings, file, builtin)
+        listening = asyncio.create_task(_listen(backend))
+        try:
+            yield backend
+        finally:
+            await cancel(listening)
+            await backend.aclose()
 
 
 @asynccontextmanager
@@ -378,17 +377,16 @@ async def open_for_one(
             backend.observe(news)
 
     async with open_engine(settings, observe=[observe], events=True) as engine:
-        file = SqliteConnection(settings.database)
-        backend = EmbeddedBackend(settings, file, builtin)
-        backend.serve_with(engine)
-        try:
-            for one in engine.unfinished():
-                if one.execution_id == run:
-                    engine.resume(run)
-            yield backend
-        finally:
-            await backend.aclose()
-            file.close()
+        with closing(SqliteConnection(settings.database)) as file:
+            backend = EmbeddedBackend(settings, file, builtin)
+            backend.serve_with(engine)
+            try:
+                for one in engine.unfinished():
+                    if one.execution_id == run:
+                        engine.resume(run)
+                yield backend
+            finally:
+                await backend.aclose()
 
 
 def _prepare(database: Path, create: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
 
 from onward.adapters.sqlite.journal import APPLICATION_ID, SCHEMA_VERSION
@@ -26,19 +27,22 @@ class SqliteHistory(SqliteReader):
             raise InputError(
                 f"there is no database {path}: nothing has run here yet, or --db must name another"
             )
-        try:
-            connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-        except sqlite3.Error as problem:
-            raise StorageError(f"{path} is not a usable onward database: {problem}") from None
+        with ExitStack() as stack:
+            try:
+                address = f"{path.absolute().as_uri()}?mode=ro"
+                connection = sqlite3.connect(address, uri=True, timeout=5)
+                stack.callback(connection.close)
+                (application,) = connection.execute("PRAGMA application_id").fetchone()
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+            except sqlite3.Error as problem:
+                raise StorageError(f"{path} is not a usable onward database: {problem}") from None
+            if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
+                raise StorageError(
+                    f"{path} is not a database of this onward (schema version {SCHEMA_VERSION});"
+                    " choose another --db"
+                )
+            stack.pop_all()
         super().__init__(connection)
-        if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
-            connection.close()
-            raise StorageError(
-                f"{path} is not a database of this onward (schema version {SCHEMA_VERSION});"
-                " choose another --db"
-            )
 
     def tables(self) -> set[str]:
         """Return the names of what the file has."""

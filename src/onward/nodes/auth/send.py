@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 from urllib.parse import urlencode, urlsplit
 
+from onward.kernel.redaction import REDACTED
 from onward.nodes.auth.digest import answer_challenge
 from onward.nodes.auth.oauth import token_for
 from onward.nodes.auth.policy import Authentication, resolved
@@ -17,7 +18,6 @@ from onward.ports.nodes.outside import HttpAnswer, HttpRequest
 DAY_S = 86_400.0
 """How long a call may take at most; how long it should take is the task's own timeout."""
 _WITH_KEY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_UNSHOWN = b"[redacted]"
 
 
 def with_marks(headers: dict[str, str], method: str, tools: Tools) -> dict[str, str]:
@@ -105,6 +105,6 @@ async def _digested(tools: Tools, request: HttpRequest, policy: Authentication) 
 def _without(answer: HttpAnswer, token: str) -> HttpAnswer:
     if len(token) < 8:  # too short to be told from other text
         return answer
-    body = answer.body.replace(token.encode(), _UNSHOWN)
-    headers = {k: v.replace(token, _UNSHOWN.decode()) for k, v in answer.headers.items()}
+    body = answer.body.replace(token.encode(), REDACTED.encode())
+    headers = {k: v.replace(token, REDACTED) for k, v in answer.headers.items()}
     return replace(answer, body=body, headers=headers)

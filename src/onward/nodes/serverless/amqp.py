@@ -19,7 +19,7 @@ import msgspec
 
 from onward.nodes.failures import Refused, optional
 from onward.nodes.serverless.asyncapi_document import MessageRoute
-from onward.ports.nodes.node import Told
+from onward.ports.nodes.node import CommitCallback
 
 # -- A short talk with an AMQP 0-9-1 broker, for a task: blocking, in a thread of its own.
 
@@ -100,11 +100,11 @@ Message = dict[str, Any]
 
 
 async def take(
-    talk: AmqpTarget, most: int, wait_s: float, once_kept: Callable[[Told], None]
+    talk: AmqpTarget, most: int, wait_s: float, after_commit: Callable[[CommitCallback], None]
 ) -> list[Message]:
     """Return messages of a queue, in order: those that are there, or come in time. Raises Refused.
 
-    They are acknowledged when `once_kept` says that they may be, and go back otherwise.
+    They are acknowledged when `after_commit` says that they may be, and go back otherwise.
     """
     hand = _Hand(talk, most, time.monotonic() + wait_s)
     threading.Thread(target=hand.work, name="onward-amqp").start()
@@ -114,7 +114,7 @@ async def take(
         hand.told(False)
         raise
     if messages:
-        once_kept(hand.told)
+        after_commit(hand.told)
     return messages
 
 

@@ -20,6 +20,7 @@ from onward.nodes.failures import Refused, optional
 from onward.nodes.serverless.fetched_documents import ResourceLocation, fetch_text
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import OutsideError
+from onward.subprocesses import Subprocess
 
 # -- Services that a .proto file describes, compiled when they are called.
 
@@ -88,22 +89,19 @@ async def _compiled(text: str) -> tuple[Any, str]:
 
     with TemporaryDirectory(prefix="onward-proto-") as folder:
         (Path(folder) / "service.proto").write_text(text)
-        compiler = await asyncio.create_subprocess_exec(
+        compiler = await Subprocess.start(
             *(sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", "--include_imports"),
             *("--descriptor_set_out=service.set", "service.proto"),
             cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            _, said = await compiler.communicate()
-        except asyncio.CancelledError:
-            compiler.kill()
-            await compiler.wait()
-            raise
-        if compiler.returncode != 0:
-            problem = said.decode("utf-8", "replace").strip()[:_LONGEST_PROTO]
+            output = await compiler.stderr.read() if compiler.stderr is not None else b""
+            code = await compiler.wait()
+        finally:
+            await compiler.aclose()
+        if code != 0:
+            problem = output.decode("utf-8", "replace").strip()[:_LONGEST_PROTO]
             raise Refused(f"the .proto file cannot be compiled: {problem}", "HTTP_REQUEST")
         data = (Path(folder) / "service.set").read_bytes()
     files = descriptors.FileDescriptorSet.FromString(data).file

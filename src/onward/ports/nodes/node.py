@@ -25,12 +25,12 @@ from onward.ports.nodes.outside import NO_RUNS, Http, Log, Mail, Runs
 
 Effect = Literal["control", "outside"]
 S = TypeVar("S", bound=type[msgspec.Struct])
-Told = Callable[[bool], None]
-"""Is told, once, whether what a node came to is kept for good; it must not block."""
+CommitCallback = Callable[[bool], None]
+"""Called once, with whether the outcome of a node is committed; it must not block."""
 
 
-def _kept_at_once(told: Told) -> None:
-    told(True)
+def _call_at_once(callback: CommitCallback) -> None:
+    callback(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Tools:
     hub: EventHub = NO_HUB
     commands: Commands = NO_COMMANDS
     runs: Runs = NO_RUNS
-    once_kept: Callable[[Told], None] = _kept_at_once
-    """Has somebody told when the outcome of this execution is kept: for what may only be
-    acknowledged then. It is told False when that does not happen, or not soon."""
+    after_commit: Callable[[CommitCallback], None] = _call_at_once
+    """Registers a callback for when the outcome of this execution is committed: for what may only
+    be acknowledged then. It is called with False when that does not happen, or not soon."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,11 +196,11 @@ class EffectPerformer:
     def _write(self, token: Token, level: str, text: str) -> None:
         """Write a line of a node, and keep it for the history of its run."""
         self._at.log.write(level, text, **fields_of(token))
-        if self._at.activities.lines is not None:
-            self._at.activities.lines.keep(token, level, text, {})
+        if self._at.activities.node_logs is not None:
+            self._at.activities.node_logs.add(token, level, text, {})
 
     def _lines_of(self, report: Report) -> tuple[LogLineRecord, ...]:
-        lines = self._at.activities.lines
+        lines = self._at.activities.node_logs
         return lines.take(report.token, report.node) if lines is not None else ()
 
     def _named(self, token: Token, by: Token) -> Token:

@@ -183,7 +183,7 @@ class Worker:
         verdict = await self._claim(token, hold)
         await self._courtesy.wait()
         began = perf_counter()
-        doing = await at.activities.evaluators.through(
+        doing = await at.activities.evaluators.run_with_answers(
             lambda pace: at.payloads.read(
                 token.execution_id,
                 lambda: decide(program, token, verdict, self._reader, now_ms, pace),
@@ -235,7 +235,7 @@ class Worker:
             outcome = doing
         outcome = visit.outcome = storable(outcome)
         ended_ms, dice, came_to = at.clock.now_ms(), at.chance.dice(), outcome
-        await at.activities.evaluators.through(
+        await at.activities.evaluators.run_with_answers(
             lambda pace: self._performer.perform(
                 token,
                 program.settle(token, came_to, now_ms=ended_ms, dice=dice),
@@ -243,7 +243,7 @@ class Worker:
                 pace,
             )
         )
-        at.activities.pledges.keep((token.publish_id,))
+        at.activities.callbacks.committed((token.publish_id,))
 
     async def _trouble(
         self, delivery: Delivery, hold: MessageHold, token: Token | None, problem: Exception

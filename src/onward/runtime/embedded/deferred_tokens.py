@@ -46,7 +46,7 @@ class DeferredTokens:
 
     async def _find(self, one: DeferredToken) -> None:
         try:
-            await self._evaluators.help(one.pace, one.lengthy)
+            await self._evaluators.resolve(one.pace, one.lengthy)
             self.answered.append(one)
         finally:
             one.run.activities.pop(one.seq, None)

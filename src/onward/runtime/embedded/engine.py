@@ -139,7 +139,7 @@ class EmbeddedEngine(Looking):
         # Numbers of messages never repeat, also across restarts: they follow the clock.
         first = max(journal.last_message(), clock.now_ms() * 1000)
         self._turns = TokenHandler(journal, first, clock.now_ms, chance.dice, self._alarms.set)
-        self._turns.lines = activities.lines
+        self._turns.lines = activities.node_logs
         self._wake = asyncio.Event()
         self._asking = DeferredTokens(activities.evaluators, self._wake)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="onward-journal")
@@ -383,7 +383,7 @@ class EmbeddedEngine(Looking):
             self._break(problem)
             return
         self._turns.committed(turn)
-        self._activities.pledges.keep(turn.batch.consumed)
+        self._activities.callbacks.committed(turn.batch.consumed)
         for name in (*(one.execution_id for one in turn.batch.started), *turn.waiters):
             if name in self._accepted:
                 self._accepted.pop(name).set_result(None)

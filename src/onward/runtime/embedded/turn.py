@@ -355,7 +355,7 @@ class TokenHandler:
             case WriteLog():
                 self.turn.lines.append(effect)
                 if self.lines is not None:
-                    self.lines.keep(effect.token, effect.level, text_of(effect.message), {})
+                    self.lines.add(effect.token, effect.level, text_of(effect.message), {})
             case Complete(message):
                 self._end(run, message)
             case _:
