@@ -149,17 +149,17 @@ async def test_a_payload_of_one_run_is_not_forgotten_because_anothers_was_commit
     """
     payload = payload_of(Raw(b"[1,2,3]"))
     journal = lab.open_journal(lab.path)
-    turns = TokenHandler(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
+    handler = TokenHandler(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
     program = lab.program(workflow(TRIGGER))
     one, two = (ActiveRun(name, program, JournaledCells()) for name in ("one", "two"))
 
-    turns.keep(one, [payload])
-    first = turns.take()
-    turns.keep(two, [payload])
-    journal.commit(first.batch)
-    turns.committed(first)
+    handler.store(one, [payload])
+    first = handler.take()
+    handler.store(two, [payload])
+    journal.commit(first.commit)
+    handler.forget_committed(first)
 
     try:
-        assert [Raw(b"2")] == turns.reader.items("two", payload.ref, 1, 1)
+        assert [Raw(b"2")] == handler._reader.items("two", payload.ref, 1, 1)
     finally:
         journal.close()

@@ -120,7 +120,7 @@ class EmbeddedBackend:
     def serve_with(self, engine: EmbeddedEngine) -> None:
         """Start runs on an engine from now on."""
         self._engine = engine
-        self._steering.serve_with(engine)
+        self._steering.attach(engine)
 
     async def aclose(self) -> None:
         """Close the connections that trying credentials made."""

@@ -31,7 +31,6 @@ class HostHttp:
         self._clients: dict[bool, httpx2.AsyncClient] = {}
 
     async def send(self, request: HttpRequest) -> HttpAnswer:
-        """Send and read the whole answer; see the port for the errors raised."""
         started = time.perf_counter()
         try:
             async with asyncio.timeout(request.timeout_s):
@@ -64,8 +63,8 @@ class HostHttp:
             try:
                 if not request.follow_redirects or response.next_request is None:
                     body = await _read(response, request)
-                    return response.status_code, _joined(response.headers), body
-                outgoing = _redirected(outgoing, response.next_request)
+                    return response.status_code, _join_values(response.headers), body
+                outgoing = _follow(outgoing, response.next_request)
             finally:
                 await response.aclose()
         raise OutsideError(f"more than {_REDIRECTS_MAX} redirects", "HTTP_REDIRECTS")
@@ -75,8 +74,8 @@ class HostHttp:
             verify: ssl.SSLContext | bool = (self._trust or True) if verify_tls else False
             self._clients[verify_tls] = httpx2.AsyncClient(
                 verify=verify,
-                # The deadline of each exchange is kept by `send`; how many run at once by the
-                # worker: a second, smaller limit here would only make them time out in a queue.
+                # `send` limits the time of each exchange, and the worker how many run at once: a
+                # second, smaller limit here would only make them time out in a queue.
                 timeout=None,
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
                 # One client serves every workflow: a cookie kept from one would leak to another.
@@ -103,11 +102,11 @@ async def _read(response: httpx2.Response, request: HttpRequest) -> bytes:
     return bytes(body)
 
 
-def _joined(headers: httpx2.Headers) -> dict[str, str]:
+def _join_values(headers: httpx2.Headers) -> dict[str, str]:
     return {name.lower(): headers[name] for name in headers}
 
 
-def _redirected(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
+def _follow(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
     old, new = before.url, after.url
     upgraded = (old.scheme, new.scheme) == ("http", "https") and old.host == new.host
     if not upgraded and (old.scheme, old.host, old.port) != (new.scheme, new.host, new.port):

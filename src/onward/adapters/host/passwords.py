@@ -8,8 +8,8 @@ from onward.distribution import install_command
 from onward.errors import InputError
 from onward.ports.security.accounts import Passwords
 
-AT_ONCE = 2
-"""Each takes 64 MiB and all of a core for some ten milliseconds: the rest waits its turn."""
+MOST_AT_ONCE = 2
+"""Each takes 64 MiB and all of a core for some ten milliseconds: the others wait."""
 
 
 class HostPasswords:
@@ -23,20 +23,18 @@ class HostPasswords:
                 f"the API needs argon2-cffi, which is not installed: {install_command('server')}"
             ) from None
         self._hasher = PasswordHasher()
-        self._turn = asyncio.Semaphore(AT_ONCE)
-        self._nobodys = ""
+        self._free = asyncio.Semaphore(MOST_AT_ONCE)
+        self._unknown_hash = ""
 
     async def hash(self, password: str) -> str:
-        """Return how a password is kept."""
-        async with self._turn:
+        async with self._free:
             return await asyncio.to_thread(self._hasher.hash, password)
 
     async def fits(self, hash_: str | None, password: str) -> bool:
-        """Return whether a password has this hash; no hash takes as long as a wrong password."""
-        if not self._nobodys:
-            self._nobodys = await self.hash("a password that nobody has")
-        async with self._turn:
-            fits = await asyncio.to_thread(self._verify, hash_ or self._nobodys, password)
+        if not self._unknown_hash:
+            self._unknown_hash = await self.hash("the password of no account")
+        async with self._free:
+            fits = await asyncio.to_thread(self._verify, hash_ or self._unknown_hash, password)
         return fits and hash_ is not None
 
     def _verify(self, hash_: str, password: str) -> bool:

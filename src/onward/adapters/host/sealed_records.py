@@ -1,4 +1,4 @@
-"""Sealing a credential: AES-256-GCM, bound to what it is sealed for.
+"""Sealed records: AES-256-GCM over the fields of a credential, bound to what they are sealed for.
 
 A record that was changed, or put where it does not belong, does not open.
 """

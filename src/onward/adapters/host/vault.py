@@ -34,7 +34,7 @@ class Vault:
 
     @property
     def key_place(self) -> str:
-        """Return where the keys are looked for, as people read it."""
+        """The name of the variable or file that holds the keys, for messages."""
         return self._ring.place
 
     def ensure_key(self) -> bool:
