@@ -37,18 +37,27 @@ class Endpoint:
     def __init__(self, pages: dict[str, Page]) -> None:
         self._pages = pages
         self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def open(self, host: str, port: int) -> tuple[str, int]:
         """Listen, and return where; OSError when that address cannot be had."""
-        self._server = await asyncio.start_server(self._serve, host, port, limit=_HEAD_BYTES)
+        self._server = await asyncio.start_server(self._accept, host, port, limit=_HEAD_BYTES)
         name = self._server.sockets[0].getsockname()
         return str(name[0]), int(name[1])
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and cut off those who are connected."""
         if self._server is not None:
             self._server.close()
+            for task in self._connections:
+                task.cancel()
+            await asyncio.gather(*self._connections, return_exceptions=True)
             await self._server.wait_closed()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
