@@ -175,6 +175,6 @@ async def test_an_engine_goes_on_while_a_node_burns(tmp_path, kind):
         run = await engine.start(program, program.document.source, None)
         ended = await engine.wait(run)
 
-    done = [one.node_id for one in seen if getattr(one, "status", "") == "success"]
+    done = [message.node_id for message in seen if getattr(message, "status", "") == "success"]
     assert "completed" == ended.status
     assert done.index("hot") > done.index("n19")

@@ -92,12 +92,12 @@ key_file = option(
 
 
 def _kinds(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
-    from onward.ports.nodes.commands import KINDS
+    from onward.ports.nodes.commands import COMMAND_KINDS
 
     named = tuple(one.strip() for one in (value or "").split(",") if one.strip())
-    unknown = [one for one in named if one not in KINDS]
+    unknown = [one for one in named if one not in COMMAND_KINDS]
     if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(KINDS)}")
+        raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(COMMAND_KINDS)}")
     return named
 
 

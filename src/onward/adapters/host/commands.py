@@ -22,10 +22,10 @@ from typing import IO
 from onward.ports.nodes.commands import (
     Command,
     CommandKind,
+    CommandResult,
     Commands,
     Conversation,
-    Finished,
-    forbidden,
+    refusal_of,
 )
 from onward.ports.nodes.outside import OutsideError
 from onward.subprocesses import Subprocess, uninterrupted
@@ -48,7 +48,7 @@ class HostCommands:
     def __init__(self, allowed: Collection[CommandKind]) -> None:
         self._allowed = frozenset(allowed)
 
-    async def run(self, kind: CommandKind, command: Command) -> Finished:
+    async def run(self, kind: CommandKind, command: Command) -> CommandResult:
         with TemporaryDirectory(prefix=_FOLDER_PREFIX) as folder:
             process = await self._start(kind, command, folder)
             try:
@@ -64,7 +64,7 @@ class HostCommands:
                 raise
             _kill_group(process)  # what it left behind
             await process.aclose()
-        return Finished(code=code, stdout=stdout.result(), stderr=stderr.result())
+        return CommandResult(code=code, stdout=stdout.result(), stderr=stderr.result())
 
     async def start(self, kind: CommandKind, command: Command) -> None:
         argv = self._argv(kind, command)
@@ -84,7 +84,7 @@ class HostCommands:
 
     def _argv(self, kind: CommandKind, command: Command) -> list[str]:
         if kind not in self._allowed:
-            raise forbidden(kind)
+            raise refusal_of(kind)
         name, *rest = command.argv
         program = shutil.which(name)
         if program is None:

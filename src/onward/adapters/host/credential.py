@@ -20,7 +20,7 @@ def check_name(name: str) -> None:
         )
 
 
-def text_fields(value: object, place: str) -> dict[str, str]:
+def read_fields(value: object, place: str) -> dict[str, str]:
     """Return a credential's fields as texts; numbers and booleans as JSON writes them.
 
     Raises CredentialError naming `place` and the field, never a value.

@@ -33,7 +33,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
+def lock_file(path: Path) -> Iterator[None]:
     """Hold the lock on `path` until the block ends; other processes wait for it."""
     try:
         import fcntl  # noqa: PLC0415  (not on Windows, where writers are not kept apart)

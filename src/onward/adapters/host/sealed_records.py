@@ -30,7 +30,7 @@ class SealedRecord(msgspec.Struct, frozen=True, kw_only=True):
     sealed: str
 
 
-def newest(ring: KeyRing) -> Key:
+def newest_key_of(ring: KeyRing) -> Key:
     """Return the key to seal with; CredentialError when there is none."""
     keys = ring.keys()
     if not keys:

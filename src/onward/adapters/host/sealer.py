@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import msgspec
 
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.host.sealed_records import SealedRecord, newest, seal, unseal
+from onward.adapters.host.sealed_records import SealedRecord, newest_key_of, seal, unseal
 from onward.errors import CredentialError
 from onward.ports.security.crypto import Sealer
 
@@ -28,7 +28,7 @@ class HostSealer:
         if self._makes_key and not self._ring.keys():
             self._ring.add()
         plain = msgspec.json.encode({_FIELD: text})
-        record = seal(newest(self._ring), _bound(purpose), plain)
+        record = seal(newest_key_of(self._ring), _bound(purpose), plain)
         return PREFIX + urlsafe_b64encode(msgspec.json.encode(record)).decode()
 
     def open(self, purpose: str, sealed: str) -> str:

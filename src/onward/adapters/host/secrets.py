@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from onward.adapters.host.credential import check_name, check_text, text_fields
+from onward.adapters.host.credential import check_name, check_text, read_fields
 from onward.adapters.host.vault import Vault, open_vault
 from onward.errors import CredentialError
 from onward.ports.security.credentials import CredentialBook, Secrets
@@ -118,7 +118,7 @@ def _from_variables(name: str, variables: Mapping[str, str], place: str) -> dict
             value = msgspec.json.decode(variables[variable].encode("utf-8", "replace"))
         except msgspec.DecodeError:
             value = None
-        return text_fields(value, f"{variable} in {place}")
+        return read_fields(value, f"{variable} in {place}")
     fields: dict[str, str] = {}
     for key, value in variables.items():
         if key.startswith(f"{variable}_") and key not in _SETTINGS:

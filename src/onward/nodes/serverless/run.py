@@ -13,7 +13,7 @@ from onward.kernel.ids import derive
 from onward.kernel.outcome import Awaits, Failed, NodeError, Succeeded
 from onward.nodes.failures import Refused
 from onward.nodes.serverless.fetched_documents import ResourceLocation, fetch_text
-from onward.ports.nodes.commands import Command, CommandKind, Finished
+from onward.ports.nodes.commands import Command, CommandKind, CommandResult
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import OutsideError
 
@@ -57,7 +57,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return Failed(NodeError(str(problem), problem.code))
         return self._outcome(finished)
 
-    def _outcome(self, finished: Finished) -> Succeeded | Failed:
+    def _outcome(self, finished: CommandResult) -> Succeeded | Failed:
         stdout, stderr = (
             one.decode("utf-8", "replace") for one in (finished.stdout, finished.stderr)
         )

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, get_args
 from onward.ports.nodes.outside import OutsideError
 
 CommandKind = Literal["shell", "script", "container", "mcp"]
-KINDS: tuple[CommandKind, ...] = get_args(CommandKind)
+COMMAND_KINDS: tuple[CommandKind, ...] = get_args(CommandKind)
 _NAMES: Mapping[CommandKind, str] = {"mcp": "server of the Model Context Protocol"}
 
 
@@ -30,7 +30,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class CommandResult:
     """How a process ended. A negative code is the signal that ended it."""
 
     code: int
@@ -56,7 +56,7 @@ class Conversation(Protocol):
 class Commands(Protocol):
     """Runs processes."""
 
-    async def run(self, kind: CommandKind, command: Command) -> Finished:
+    async def run(self, kind: CommandKind, command: Command) -> CommandResult:
         """Run a process to its end; cancelled, it is killed with everything it has started.
 
         Raises OutsideError with code RUN_FORBIDDEN, RUN_NOT_FOUND or RUN_OUTPUT.
@@ -79,7 +79,7 @@ class Commands(Protocol):
         ...
 
 
-def forbidden(kind: CommandKind) -> OutsideError:
+def refusal_of(kind: CommandKind) -> OutsideError:
     """Return the refusal of a kind of process that is not allowed."""
     return OutsideError(
         f"running a {_NAMES.get(kind, kind)} is not allowed here:"
@@ -89,16 +89,16 @@ def forbidden(kind: CommandKind) -> OutsideError:
 
 
 class _NoCommands:
-    async def run(self, kind: CommandKind, command: Command) -> Finished:
-        raise forbidden(kind)
+    async def run(self, kind: CommandKind, command: Command) -> CommandResult:
+        raise refusal_of(kind)
 
     async def start(self, kind: CommandKind, command: Command) -> None:
-        raise forbidden(kind)
+        raise refusal_of(kind)
 
     def converse(
         self, kind: CommandKind, command: Command
     ) -> AbstractAsyncContextManager[Conversation]:
-        raise forbidden(kind)
+        raise refusal_of(kind)
 
 
 NO_COMMANDS: Commands = _NoCommands()

@@ -114,7 +114,7 @@ class ActivityRunner:
             log=RedactingLog(self.log, redactor, token, self.node_logs),
             credentials=fields,
             secrets=secrets,
-            idempotency_key=idempotency_key(token),
+            idempotency_key=idempotency_key_of(token),
             attempt=token.attempt,
             traceparent=token.traceparent,
             hub=self.hub,
@@ -168,7 +168,7 @@ class ActivityRunner:
     async def _run_deferred(self, deferred: DeferredNode, tools: Tools) -> Any:
         async def make(time_slice: TimeSlice) -> Runnable | Failed:
             with within_time_slice(time_slice):
-                return deferred.made(tools.secrets)
+                return deferred.build(tools.secrets)
 
         node = await self.evaluators.run_with_answers(make)
         return node if isinstance(node, Failed) else await node.run(tools)
@@ -183,7 +183,7 @@ class ActivityRunner:
         return await self.threads.call(work)
 
 
-def idempotency_key(token: Token) -> str:
+def idempotency_key_of(token: Token) -> str:
     """Return the key of the work a token stands for: the same for every delivery and attempt."""
     return f"{token.execution_id}-{token.visit or token.token_id}"
 

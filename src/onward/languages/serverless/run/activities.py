@@ -30,7 +30,7 @@ class LateArguments(msgspec.Struct, frozen=True):
     make: Callable[[Mapping[str, Any]], Any]
     authorize: Callable[[Mapping[str, Any]], Any] | None = None
 
-    def made(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+    def build(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
         """Return the node with its arguments, or why there is none."""
         known = {"secrets": secrets}
         try:
