@@ -65,6 +65,25 @@ def test_http_that_times_out_or_is_cancelled(loop_factory, tmp_path, tls, greeti
 
 
 @every_loop
+@pytest.mark.parametrize("turns", range(8))
+def test_http_that_is_cancelled_in_its_handshake(loop_factory, tmp_path, turns):
+    async def exchange():
+        http = HostHttp(trusting())
+        http._client(verify_tls=True)  # which takes longer than all the rest
+        url = f"https://localhost:{port}/"
+        task = asyncio.create_task(http.send(HttpRequest(method="GET", url=url)))
+        for _ in range(turns):
+            await asyncio.sleep(0.0005)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await http.aclose()
+
+    with serving("", tmp_path, tls=True) as port:
+        assert [] == left_open(exchange, loop_factory)
+
+
+@every_loop
 @pytest.mark.parametrize("tls", ["none", "tls"])
 @pytest.mark.parametrize("greeting", ["", r"220 here\r\n", r"554 no\r\n"])
 def test_mail_that_times_out_or_is_cancelled(loop_factory, tmp_path, tls, greeting):

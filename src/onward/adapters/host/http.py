@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import time
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
 
 import httpx2
 
@@ -72,7 +73,7 @@ class HostHttp:
     def _client(self, verify_tls: bool) -> httpx2.AsyncClient:
         if verify_tls not in self._clients:
             verify: ssl.SSLContext | bool = (self._trust or True) if verify_tls else False
-            self._clients[verify_tls] = httpx2.AsyncClient(
+            client = httpx2.AsyncClient(
                 verify=verify,
                 # `send` limits the time of each exchange, and the worker how many run at once: a
                 # second, smaller limit here would only make them time out in a queue.
@@ -82,7 +83,38 @@ class HostHttp:
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                 headers={"user-agent": "onward"},
             )
+            _close_cancelled_handshakes(client)
+            self._clients[verify_tls] = client
         return self._clients[verify_tls]
+
+
+def _close_cancelled_handshakes(client: httpx2.AsyncClient) -> None:
+    """Have the client close a connection that is cancelled in the middle of its TLS handshake.
+
+    It does so itself for errors alone: the socket would stay open until it is garbage. There is no
+    public way to the streams of a client; where this one is missing, all else works without it.
+    """
+    pool = getattr(client._transport, "_pool", None)
+    backend = getattr(pool, "_network_backend", None)
+    if backend is None:
+        return
+    connect = backend.connect_tcp
+
+    async def connect_tcp(*arguments: Any, **options: Any) -> Any:
+        stream = await connect(*arguments, **options)
+        start = stream.start_tls
+
+        async def start_tls(*arguments: Any, **options: Any) -> Any:
+            try:
+                return await start(*arguments, **options)
+            except asyncio.CancelledError:
+                await stream.aclose()
+                raise
+
+        stream.start_tls = start_tls
+        return stream
+
+    backend.connect_tcp = connect_tcp
 
 
 async def _read(response: httpx2.Response, request: HttpRequest) -> bytes:
