@@ -9,6 +9,6 @@ def install_command(*extras: str) -> str:
     Return the command that installs the named extras.
 
     It installs from a checkout, because nothing is published yet: the name on a package index could
-    belong to somebody else.
+    belong to another project.
     """
     return f"pip install '.[{','.join(extras)}]' (in a checkout of {DISTRIBUTION})"

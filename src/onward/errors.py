@@ -12,8 +12,8 @@
     └── UnavailableError    a service cannot be reached now: trying again may help
 
 A failing *node* is not an exception but a value (`onward.kernel.outcome.Failed`): an exception that
-leaves a node is turned into one. What is raised here is always somebody's mistake or a broken
-surrounding, and its text says what is wrong, where, and what to do.
+leaves a node is turned into one. What is raised here is always a mistake of the caller or a fault
+of the environment, and its text says what is wrong, where, and what to do.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class StorageError(OnwardError):
 
 
 class UnavailableError(OnwardError):
-    """A service cannot be reached or used now; nobody has to put anything right first."""
+    """A service cannot be reached or used now; trying again may help."""
 
 
 class StorageUnavailableError(StorageError, UnavailableError):
@@ -116,7 +116,7 @@ class StateConflictError(OnwardError):
 
 
 class StaleError(OnwardError):
-    """It was changed meanwhile: look again and decide again."""
+    """It was changed meanwhile: read it again and decide again."""
 
 
 class UnsupportedError(OnwardError):

@@ -11,6 +11,7 @@ from onward.adapters.postgres.store import open_store
 from onward.adapters.sql.accounts import TableAccounts
 from onward.adapters.sql.audit import TableAuditLog
 from onward.adapters.sql.credentials import TableCredentials
+from onward.adapters.sql.database import DuplicateError
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.journal import SqliteJournal
 from onward.errors import CredentialError, StorageError
@@ -125,7 +126,7 @@ async def test_the_audit_log(tables):
         )
     found = await log.entries(before=2**62, limit=10, actor="a")
 
-    assert ["t3", "t1"] == [one.target for one in found]
+    assert ["t3", "t1"] == [entry.target for entry in found]
     assert ["t0"] == [
         entry.target for entry in await log.entries(before=found[1].seq, limit=10, action="x")
     ]
@@ -158,3 +159,51 @@ async def test_a_credential_opens_only_as_what_it_was_sealed_as(tables):
     assert fields == (await book.open("a"))[1]
     assert [False, True] == [await book.remove("a", revision) for revision in (2, 1)]
     assert await book.open("a") is None
+
+
+async def test_text_between_quotes_is_not_rewritten(tables):
+    found = await tables.rows(
+        "SELECT '$1 FOR UPDATE', 'it''s $2, = ANY ($1::text[]) strpos(', name FROM account"
+        " WHERE name = $1",
+        "nobody",
+    )
+    assert [] == found
+    await TableAccounts(tables).add_user(ADA)
+
+    found = await tables.rows(
+        "SELECT '$1 FOR UPDATE', 'it''s $2, = ANY ($1::text[]) strpos(', name FROM account"
+        " WHERE name = $1",
+        "ada",
+    )
+    assert [("$1 FOR UPDATE", "it's $2, = ANY ($1::text[]) strpos(", "ada")] == found
+
+
+async def test_lists_parts_of_texts_and_locks_are_the_same_in_both(tables):
+    await TableAccounts(tables).add_user(ADA)
+    select = "SELECT name FROM account WHERE name = ANY ($1::text[])"
+
+    assert [("ada",)] == await tables.rows(select, ["grace", "ada"])
+    assert [] == await tables.rows(select, [])
+    assert [("ada",)] == await tables.rows(
+        "SELECT name FROM account WHERE strpos(name, $1) = $2 FOR UPDATE", "da", 2
+    )
+
+
+async def test_a_transaction_is_done_whole_or_not_at_all(tables):
+    insert = "INSERT INTO login VALUES ($1, 'ada', 1, 2) RETURNING hash"
+
+    def steps(fails):
+        ((first,),) = yield insert, ("a",)
+        rows = yield "SELECT hash FROM login", ()
+        if fails:
+            raise ValueError("no")
+        yield insert, ("b",)
+        return first, rows
+
+    with pytest.raises(ValueError, match="no"):
+        await tables.transact(steps(fails=True))
+    assert [] == await tables.rows("SELECT hash FROM login")
+    assert ("a", [("a",)]) == await tables.transact(steps(fails=False))
+    with pytest.raises(DuplicateError):
+        await tables.transact(steps(fails=False))
+    assert 2 == len(await tables.rows("SELECT hash FROM login"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from onward.api.http.permissions import PERMISSIONS
+from onward.api.routing.permissions import PERMISSIONS
 
 BACKENDS = ("embedded", "distributed")
 FOLDER = Path(__file__).parent

@@ -14,7 +14,7 @@ from api.documents import chain
 from api.people import guarded
 from onward.api.app import make_app
 from onward.api.http.identity import Access
-from onward.api.http.permissions import PERMISSIONS
+from onward.api.routing.permissions import PERMISSIONS
 from onward.ports.security.accounts import RANK
 
 JSON = "application/json"

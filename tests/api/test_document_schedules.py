@@ -8,7 +8,6 @@ from api.service import PATIENCE_S
 from onward.adapters.host.clock import HostClock
 from onward.adapters.host.log import HostLog
 from onward.adapters.sql.publish_positions import TablePublishPositions
-from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.runtime.cluster.run_control import LATE_MS
 from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher
 from onward.runtime.tasks import cancel
@@ -87,7 +86,7 @@ class Sink:
 async def test_what_happens_to_a_run_is_told_at_least_once(service):
     backend = service.backend
     embedded = backend.kind == "embedded"
-    tables = SqliteDatabase(backend._kept._file) if embedded else backend._cluster.tables
+    tables = backend._tables if embedded else backend._cluster.tables
     outlets, sink, name = TablePublishPositions(tables), Sink(), "lifecycle"
     await outlets.take(name, "", first=0, now_ms=0, until_ms=0)
     run = await service.start(document("resting", {"set": {"n": 1}}, {"wait": "PT2S"}))

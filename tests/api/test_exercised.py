@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from api.exercised import FOLDER, lacking, whole
-from onward.api.http.permissions import PERMISSIONS
+from onward.api.routing.permissions import PERMISSIONS
 
 ALL = {
     (permission, backend) for permission in PERMISSIONS for backend in ("embedded", "distributed")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from api.people import guarded
-from onward.api.http.middleware import NOBODYS_BODY_LIMIT
+from onward.api.http.middleware import UNKNOWN_BODY_LIMIT
 
 PROMISES = {
     "x-content-type-options": "nosniff",
@@ -54,7 +54,7 @@ async def test_a_length_that_is_none_is_refused(local, length):
 
 async def test_who_says_not_who_it_is_may_send_little(local):
     async with guarded(local.backend) as door:
-        body = b"x" * (NOBODYS_BODY_LIMIT + 1)
+        body = b"x" * (UNKNOWN_BODY_LIMIT + 1)
         nobody = await door.ask("POST", "/workflows", content=body)
         editor = await door.ask("POST", "/workflows", "editor", content=body)
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from api.service import PATIENCE_S
-from onward.api.operations.quarantine import SHOWN
+from onward.api.operations.quarantine import SHOWN_BYTES
 from onward.runtime.queues import EXECUTION
 
 BROKEN = b'{"this": "is no message"}'
@@ -19,8 +19,9 @@ async def put_aside(service, many, body=BROKEN):
     backend = service.backend
     if backend.kind == "embedded":
         for _ in range(many):
-            await backend._kept._rows(
-                "INSERT INTO quarantine (execution_id, reason, body, at_ms) VALUES (?, ?, ?, ?)",
+            await backend._tables.rows(
+                "INSERT INTO quarantine (execution_id, reason, body, at_ms)"
+                " VALUES ($1, $2, $3, $4)",
                 "run_gone",
                 "it cannot be read",
                 body,
@@ -71,13 +72,13 @@ async def test_a_message_is_shown_with_what_it_says(service, body, said):
 
 
 async def test_of_a_large_message_the_beginning_is_shown(local):
-    await put_aside(local, 1, b"[" + b"1," * SHOWN + b"1]")
+    await put_aside(local, 1, b"[" + b"1," * SHOWN_BYTES + b"1]")
 
     shown = (await local.get("/quarantine/1")).json()
 
-    assert (2 * SHOWN + 3, None) == (shown["bytes"], shown["message"])
+    assert (2 * SHOWN_BYTES + 3, None) == (shown["bytes"], shown["message"])
     assert b"[1,1" == base64.b64decode(shown["base64"])[:4]
-    assert SHOWN == len(base64.b64decode(shown["base64"]))
+    assert SHOWN_BYTES == len(base64.b64decode(shown["base64"]))
 
 
 async def test_a_number_that_is_not_there_discards_nothing(service):

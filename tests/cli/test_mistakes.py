@@ -94,7 +94,7 @@ def test_databases_that_cannot_be_used_are_exit_code_2(quick: Onward, file: Path
     refused(quick("run", file, "--db", "text.db"), 2, "text.db is not a usable onward database")
     refused(quick("run", file, "--db", "other.db"), 2, "database of another program", "--db")
     refused(quick("run", file, "--db", file / "x.db"), 2, "cannot")
-    refused(quick("runs", "--db", "other.db"), 2, "other.db is not a database of this onward")
+    refused(quick("runs", "--db", "other.db"), 2, "other.db is a database of another program")
     refused(quick("runs", "--db", "none.db"), 2, "there is no database none.db")
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from cli.conftest import Onward, node
 from cli.test_control import begun, kept
-from onward.cli.commands.runs.signals import where_of
+from onward.cli.commands.runs.signals import engine_of_link
+from onward.cli.engines.engine import EngineAddress
 
 
 @pytest.fixture
@@ -49,9 +50,9 @@ def test_a_run_gets_its_signal_and_two_decisions(ask: Onward, asking: str, reque
     assert [{"amount": 7}] == [one["payload"] for one in listed]
     assert [("r1", "Pay?")] == [(one["execution_id"], one["message"]) for one in asked]
     assert "r1\tagreed\t\tPay?\t0 of 2\tada, bo\t" in shown
-    assert (1, True) == (stranger.code, "cy is not asked: ada, bo is" in stranger.err)
+    assert (1, True) == (stranger.code, "cy is not a pending approver: ada, bo" in stranger.err)
     assert (0, "ada decided: approve\n") == (first.code, first.out)
-    assert (1, True) == (twice.code, "ada is not asked" in twice.err)
+    assert (1, True) == (twice.code, "ada is not a pending approver" in twice.err)
     assert (0, "approve") == (second.code, second.json["decision"])
     assert "completed" == ask("runs", "show", run, "--json").json["status"]
 
@@ -59,7 +60,7 @@ def test_a_run_gets_its_signal_and_two_decisions(ask: Onward, asking: str, reque
 def _go_on(ask: Onward, request: Any, run: str, *, ended: bool = False) -> None:
     """Let a run go on until it has nothing to do: a server does so by itself."""
     if "file" in request.node.name:
-        words = ("resume", run) if ended else ("runs", "pause", run)
+        words = ("continue", run) if ended else ("runs", "pause", run)
         assert 0 == ask(*words).code
         assert ended or 0 == ask("runs", "resume", run).code
     for _ in range(600):
@@ -194,8 +195,8 @@ def test_whoever_has_a_link_decides_with_it_and_nothing_else(
 
 
 def test_a_link_is_asked_of_its_own_server_and_shown_no_token():
-    given = {"server": None, "token": "t", "database": Path("onward.db")}
+    file = EngineAddress(None, "t", Path("onward.db"))
 
-    at = where_of("https://onward:8700/below/api/v1/approvals/eyJ", given)
+    engine = engine_of_link("https://onward:8700/below/api/v1/approvals/eyJ", file)
 
-    assert ("https://onward:8700/below", None) == (at.server, at.token)
+    assert ("https://onward:8700/below", None) == (engine.server, engine.token)

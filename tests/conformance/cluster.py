@@ -21,7 +21,8 @@ from onward.adapters.sql.publish_positions import TablePublishPositions
 from onward.adapters.sql.signals import TableChildLinks
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.cluster_runs import ClusterRunHost
-from onward.bootstrap.languages import compile_source, gather
+from onward.bootstrap.languages import compile_source
+from onward.bootstrap.serverless_documents import gather
 from onward.kernel.messages import NodeStatusMessage, decode_completion, encode_message
 from onward.kernel.records import RunRecord
 from onward.languages.document.source import read
@@ -87,8 +88,8 @@ class ClusterLab:
         self._run = ""
         # The one thing that is not real: nobody but the scenario answers calls.
         lab.cluster.http.send = self._send  # type: ignore[method-assign]
-        fetched_documents._shelves.clear()  # a scenario knows nothing of those before it
-        oauth._shelves.clear()
+        fetched_documents._caches.clear()  # a scenario knows nothing of those before it
+        oauth._caches.clear()
         self.load_dice(FALL)
         self._write_secrets()
         time.reset()

@@ -9,10 +9,10 @@ from typing import Any
 
 from conformance.laboratory import Event, Timetable
 from onward.adapters.sql.event_sets import TableEventSets
+from onward.adapters.sql.triggers import TableTriggers
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
-from onward.adapters.sqlite.triggers import SqliteTriggers
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.languages import schedule_in
 from onward.kernel.ids import fingerprint
 from onward.kernel.records import Definition
@@ -87,9 +87,9 @@ class EmbeddedTimetable:
         self.clock = Timeline(lab.clock)
         lab.clock = self.clock
         self.chance = lab.chance
-        self.registry = SqliteRegistry(file)
+        self.registry = TableWorkflows(tables)
         self.archive = SqliteRunQueries(file)
-        self.triggers = SqliteTriggers(file)
+        self.triggers = TableTriggers(tables)
         self.gatherings = TableEventSets(tables)
         self.schedule_in = schedule_in
         self.began = self.clock.now

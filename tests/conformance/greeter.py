@@ -30,15 +30,15 @@ async def start_greeter() -> tuple[Any, int]:
             await context.abort(grpc.StatusCode.NOT_FOUND, "nobody")
         who = dict(context.invocation_metadata()).get("authorization", "")
         text = " ".join([f"Hello {asked.name}"] * asked.times)
-        return greet.answers(text=text, note=who)
+        return greet.answer_class(text=text, note=who)
 
     async def often(asked: Any, context: Any) -> Any:
         for _ in range(asked.times):
-            yield greet.answers(text=f"Hello {asked.name}")
+            yield greet.answer_class(text=f"Hello {asked.name}")
 
     reads = {
-        "request_deserializer": greet.asks.FromString,
-        "response_serializer": greet.answers.SerializeToString,
+        "request_deserializer": greet.request_class.FromString,
+        "response_serializer": greet.answer_class.SerializeToString,
     }
     methods = {
         "Greet": grpc.unary_unary_rpc_method_handler(once, **reads),

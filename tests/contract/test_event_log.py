@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from onward.adapters.postgres.connection import PostgresDatabase
 from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.store import open_store
 from onward.kernel.messages import Progress, item_frame
@@ -104,7 +105,7 @@ async def masters(postgres_url):
 
 
 async def log_of(store, run="x1"):
-    archive = PostgresRunQueries(store.pool, store.place)
+    archive = PostgresRunQueries(PostgresDatabase(store.pool, store.place))
     return await archive.events(run, after=0, limit=10_000)
 
 
@@ -122,9 +123,9 @@ async def test_a_run_that_nobody_announced_begins_its_log_with_its_first_message
     found = await log_of(masters[0])
 
     assert ["run.started", "node.running", "node.succeeded", "run.ended"] == [
-        one.type for one in found
+        event.type for event in found
     ]
-    assert [1, 2, 3, 4] == [one.seq for one in found]
+    assert [1, 2, 3, 4] == [event.seq for event in found]
 
 
 async def test_a_visit_that_begins_and_ends_within_one_batch_is_told_once(masters):
@@ -132,8 +133,8 @@ async def test_a_visit_that_begins_and_ends_within_one_batch_is_told_once(master
 
     found = await log_of(masters[0])
 
-    assert ["run.started", "node.succeeded", "run.ended"] == [one.type for one in found]
-    assert [1, 2, 3] == [one.seq for one in found]
+    assert ["run.started", "node.succeeded", "run.ended"] == [event.type for event in found]
+    assert [1, 2, 3] == [event.seq for event in found]
 
 
 async def test_a_batch_that_is_folded_again_adds_nothing(masters):
@@ -154,15 +155,15 @@ async def test_masters_that_fold_the_same_messages_at_once_write_one_log(masters
 
     await asyncio.gather(
         *(
-            dice.choice(masters).fold(one, [completion()] if n % 4 == 0 else [])
-            for n, one in enumerate(batches)
+            dice.choice(masters).fold(batch, [completion()] if n % 4 == 0 else [])
+            for n, batch in enumerate(batches)
         )
     )
     found = await log_of(masters[0])
 
-    assert list(range(1, len(found) + 1)) == [one.seq for one in found]
-    assert 400 == sum(one.succeeded or 0 for one in found)
-    assert 1 == sum(one.type == "run.ended" for one in found)
+    assert list(range(1, len(found) + 1)) == [event.seq for event in found]
+    assert 400 == sum(event.succeeded or 0 for event in found)
+    assert 1 == sum(event.type == "run.ended" for event in found)
 
 
 async def test_what_is_pruned_takes_its_log_along(masters):

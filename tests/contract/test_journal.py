@@ -242,7 +242,7 @@ def test_unfinished_runs_come_oldest_first(journal):
         )
     )  # fmt: skip
 
-    assert ["c", "b", "a"] == [one.execution_id for one in journal.unfinished()]
+    assert ["c", "b", "a"] == [run.execution_id for run in journal.unfinished()]
 
 
 def test_a_payload_is_kept_once_and_belongs_to_its_run(journal):

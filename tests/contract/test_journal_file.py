@@ -9,7 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from onward.adapters.sqlite.journal import SCHEMA_VERSION, SqliteJournal
+from onward.adapters.sqlite.history import SqliteHistory
+from onward.adapters.sqlite.journal import SqliteJournal, prepare_file
+from onward.adapters.sqlite.migrations import newest_version
 from onward.errors import StorageError
 
 HOLD = """
@@ -143,11 +145,13 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
 
 def test_a_newer_schema_is_refused_with_the_remedy(path):
     SqliteJournal(path).close()
+    newer = newest_version() + 1
     with closing(sqlite3.connect(path)) as db:
-        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        db.execute(f"PRAGMA user_version = {newer}")
 
-    with pytest.raises(StorageError, match=f"schema version {SCHEMA_VERSION + 1}.*upgrade onward"):
-        SqliteJournal(path)
+    for opening in (SqliteJournal, SqliteHistory, prepare_file):
+        with pytest.raises(StorageError, match=f"schema version {newer}.*upgrade onward"):
+            opening(path)
 
 
 def test_a_truncated_database_is_refused_in_words(path):

@@ -1,19 +1,20 @@
 """A run that leaves the parked ones while somebody looks for it is found all the same, and once."""
 
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, closing
 
 import pytest
 
+from onward.adapters.postgres.connection import PostgresDatabase
 from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.start_rules import PostgresStartRules
 from onward.adapters.postgres.store import open_store
-from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
+from onward.adapters.sqlite.journal import prepare_file
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
 from onward.adapters.sqlite.start_rules import SqliteStartRules
 from onward.kernel.records import Definition
 from onward.ports.storage.run_queries import RunQuery
 from onward.ports.storage.start_rules import ParkedRun, StartRule
-from serverless.lab import File
 from support.ledger import completion
 
 RUN = ParkedRun(
@@ -28,64 +29,57 @@ RUN = ParkedRun(
 
 
 class Interrupted:
-    """Whatever is asked of it is answered, and then something else happens before the next."""
+    """A database in which something else happens after each question."""
 
-    def __init__(self, one, asked, meanwhile):
-        async def ask(*words):
-            answer = await getattr(one, asked)(*words)
-            await meanwhile()
-            return answer
+    def __init__(self, tables, meanwhile):
+        self._tables = tables
+        self._meanwhile = meanwhile
 
-        setattr(self, asked, ask)
-
-
-class LookedAt(PostgresRunQueries):
-    """An archive of which every question is interrupted."""
-
-    def __init__(self, store, asked, meanwhile):
-        super().__init__(store.pool, store.place)
-        self._how = asked, meanwhile
-
-    @asynccontextmanager
-    async def connection(self):
-        async with super().connection() as db:
-            yield Interrupted(db, *self._how)
+    async def rows(self, *words):
+        found = await self._tables.rows(*words)
+        await self._meanwhile()
+        return found
 
 
 @pytest.fixture
-async def flow(place):
-    if not isinstance(place, str):
-        with closing(SqliteJournal(place)):
-            yield SqliteStartRules(File(place))
-        return
-    store = await open_store(place)
-    yield PostgresStartRules(store.pool, store.place)
-    await store.close()
+async def queries(place):
+    """Runs of which one is parked, and leaves the parked ones after the first question."""
+    async with AsyncExitStack() as stack:
+        if isinstance(place, str):
+            store = await open_store(place)
+            stack.push_async_callback(store.close)
+            tables = PostgresDatabase(store.pool, store.place)
+            rules, queries = PostgresStartRules(tables), PostgresRunQueries(tables)
+        else:
+            prepare_file(place)
+            file = stack.enter_context(closing(SqliteConnection(place)))
+            tables = SqliteDatabase(file)
+            rules, queries = SqliteStartRules(tables), SqliteRunQueries(file)
+        await rules.park(RUN, StartRule(), Definition("ref", "wf", b"{}"))
+
+        async def leave():
+            await rules.drop(completion(ending="cancelled"), 9_000)
+
+        queries._tables = Interrupted(tables, leave)
+        yield queries
 
 
-@pytest.fixture
-async def archive(flow):
-    """What makes an archive in which the run leaves the parked ones after the first question."""
-    await flow.park(RUN, StartRule(), Definition("ref", "wf", b"{}"))
-
-    async def leave():
-        await flow.drop(completion(ending="cancelled"), 9_000)
-
-    def make(asked):
-        if isinstance(flow, PostgresStartRules):
-            return LookedAt(flow, asked, leave)
-        return SqliteRunQueries(Interrupted(flow._file, "do", leave))
-
-    return make
-
-
-async def test_one_run_is_found(archive):
-    found = await archive("fetchrow").run("x1")
+async def test_one_run_is_found(queries):
+    found = await queries.run("x1")
 
     assert ("x1", "cancelled") == (found.execution_id, found.status)
 
 
-async def test_a_page_of_runs_has_it_once(archive):
-    found = await archive("fetch").runs(RunQuery(limit=10))
+async def test_a_page_of_runs_has_it_once(queries):
+    found = await queries.runs(RunQuery(limit=10))
 
-    assert [("x1", "cancelled")] == [(one.execution_id, one.status) for one in found]
+    assert [("x1", "cancelled")] == [(run.execution_id, run.status) for run in found]
+
+
+async def test_its_log_has_a_beginning_and_an_end(queries):
+    await queries.run("x1")
+
+    assert ["run.started", "run.ended"] == [
+        event.type for event in await queries.events("x1", after=0, limit=10)
+    ]
+    assert 2 == await queries.last_event("x1")

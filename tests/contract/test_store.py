@@ -1,8 +1,6 @@
 """What every store promises: in whatever order and however often messages come, one history."""
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from itertools import count, pairwise
 
 import msgspec
@@ -13,8 +11,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from onward.adapters.postgres.store import PRUNED_AT_ONCE
-from onward.adapters.sqlite.journal import SqliteJournal
-from onward.errors import InputError, MessageError, StorageError
+from onward.errors import InputError, MessageError
 from onward.kernel.context import Ref
 from onward.kernel.messages import (
     CompletionMessage,
@@ -25,7 +22,6 @@ from onward.kernel.messages import (
 )
 from onward.kernel.outcome import NodeError
 from onward.kernel.records import Definition, VisitRecord
-from support import sqlite_store as sqlite
 from support.ledger import completion, execution, status
 
 DEFINITION = Definition("ref", "wf", b'{"id": "wf"}')
@@ -291,11 +287,11 @@ async def told(store, name, batches):
     begun = 0
     for batch in batches:
         chosen = [MESSAGES[n] for n in batch]
-        begun += sum([await store.begin(execution(name)) for one in chosen if one is BEGIN])
-        named = [replace(one, execution_id=name) for one in chosen if one is not BEGIN]
+        begun += sum([await store.begin(execution(name)) for message in chosen if message is BEGIN])
+        named = [replace(message, execution_id=name) for message in chosen if message is not BEGIN]
         await store.fold(
-            [one for one in named if isinstance(one, NodeStatusMessage)],
-            [one for one in named if isinstance(one, CompletionMessage)],
+            [message for message in named if isinstance(message, NodeStatusMessage)],
+            [message for message in named if isinstance(message, CompletionMessage)],
         )
     lines = [replace(run, execution_id="x") for run in await store.node_runs(name)]
     return begun, await store.execution(name), sorted(lines, key=lambda run: run.token_id)
@@ -327,7 +323,7 @@ async def test_pruning_drops_runs_that_ended_before_a_moment_and_nothing_else(st
 
     assert 1 == await store.prune(100)
 
-    assert ["alive", "edge"] == sorted(one.execution_id for one in await store.executions())
+    assert ["alive", "edge"] == sorted(run.execution_id for run in await store.executions())
     assert [] == await store.node_runs("old")
     assert 1 == len(await store.node_runs("edge"))
     assert 1 == len(await store.node_runs("alive"))
@@ -345,65 +341,13 @@ async def test_pruning_takes_more_runs_than_fit_into_one_transaction(store):
     assert [] == await store.executions()
 
 
-# -- the file ------------------------------------------------------------------------------------
+# -- opening -------------------------------------------------------------------------------------
 
 
 async def test_many_who_open_a_new_store_at_once_all_succeed(opener):
     stores = await asyncio.gather(*(opener() for _ in range(6)))
 
     assert [[]] * 6 == [await store.executions() for store in stores]
-
-
-def foreign(path):
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("CREATE TABLE theirs (a)")
-
-
-def newer(path):
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(f"PRAGMA application_id = {sqlite.APPLICATION_ID}")
-        db.execute("PRAGMA user_version = 99")
-
-
-@pytest.mark.parametrize(
-    ("prepare", "complaint"),
-    [
-        (lambda path: path.write_bytes(b"not a database " * 100), "not a usable store of onward"),
-        (lambda path: SqliteJournal(path).close(), "not a store of onward but another database"),
-        (foreign, "not a store of onward but another database"),
-        (newer, "schema version 99, this onward knows 1: upgrade onward"),
-        (lambda path: path.mkdir(), "cannot open the store"),
-    ],
-    ids=["text", "journal", "another program", "newer", "folder"],
-)
-async def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path, prepare, complaint):
-    path = tmp_path / "store.db"
-    prepare(path)
-    before = path.is_file() and path.read_bytes()
-
-    with pytest.raises(StorageError, match=complaint):
-        await sqlite.open_store(path)
-
-    assert before == (path.is_file() and path.read_bytes())
-
-
-async def test_a_store_in_a_place_that_cannot_be_made_is_refused(tmp_path):
-    (tmp_path / "file").write_text("in the way")
-
-    with pytest.raises(StorageError, match="cannot create"):
-        await sqlite.open_store(tmp_path / "file" / "folder" / "store.db")
-
-
-async def test_a_store_that_is_damaged_while_open_says_so(tmp_path):
-    store = await sqlite.open_store(tmp_path / "store.db")
-    with closing(sqlite3.connect(tmp_path / "store.db")) as db:
-        db.execute("DROP TABLE node_run")
-
-    with pytest.raises(StorageError, match=r"the store .*store\.db refuses: no such table"):
-        await store.fold([status("t")], [completion()])
-
-    assert [] == await store.executions()
-    await store.close()
 
 
 # -- runs that can be begun again ------------------------------------------------------------------
@@ -433,7 +377,7 @@ async def test_the_next_generation_is_taken_once(opener):
 
     assert 1 == sum(answers)
     assert 1 == (await stores[0].execution("x1")).generation
-    assert [1] == [one.generation for one in await stores[0].executions()]
+    assert [1] == [run.generation for run in await stores[0].executions()]
     assert not await stores[0].regenerate("x1", 0, 7_000)
     assert await stores[0].regenerate("x1", 1, 7_000)
 
@@ -474,4 +418,4 @@ async def test_silent_runs_come_in_pages_by_their_ids(store):
 
 async def silent(store, before_ms, **page):
     found = await store.quiet(before_ms, **page)
-    return [(one.execution.execution_id, one.heard_ms) for one in found]
+    return [(silence.execution.execution_id, silence.heard_ms) for silence in found]

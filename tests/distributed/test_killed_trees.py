@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from distributed.lab import until
-from onward.adapters.postgres.workflows import PostgresRegistry
+from onward.adapters.sql.workflows import TableWorkflows
 from serverless.lab import HEAD, register
 from serverless.test_killing import RUN_OTHER, Server, ask, other
 
@@ -59,8 +59,7 @@ def document(url):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_a_tree_goes_on_whenever_its_worker_is_killed(idle, fleet, server):
-    store = idle.cluster.store
-    await register(PostgresRegistry(store.pool, store.place), json.dumps(other(server, BELOW)))
+    await register(TableWorkflows(idle.cluster.tables), json.dumps(other(server, BELOW)))
     file = fleet.folder / "workflow.json"
     file.write_text(json.dumps(document(server.url)))
     for name in ("master", "scheduler"):

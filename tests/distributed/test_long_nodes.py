@@ -140,7 +140,7 @@ async def test_only_the_owner_of_a_lease_can_move_it_or_give_it_up(idle):
     await leases.end("run", "t", owner="old")
 
     assert not await leases.extend("run", "t", owner="old", until_ms=far)
-    assert await leases.held("run", "t")
+    assert await leases.is_held("run", "t")
     assert await leases.extend("run", "t", owner="new", until_ms=far)
     await leases.end("run", "t", owner="new")
     assert set() == await idle.keys()
@@ -151,7 +151,7 @@ async def test_a_lease_that_a_scheduler_has_taken_up_is_nobodys_and_can_be_taken
     await leases.take("run", "t", owner="old", until_ms=1, body=b"x")
     (due,) = await timers.claim_due(2, 30_000, 10)
 
-    assert not await leases.held("run", "t")
+    assert not await leases.is_held("run", "t")
     assert not await leases.extend("run", "t", owner="old", until_ms=10)
     await leases.take("run", "t", owner="new", until_ms=10, body=b"x")
     await timers.confirm([due])  # by the slow scheduler: the lease is another worker's by now

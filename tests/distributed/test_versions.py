@@ -129,7 +129,7 @@ class Counting:
 async def test_news_of_a_later_version_stays_in_its_queue(
     rabbitmq_url, redis_url, postgres_url, queue, name, monkeypatch
 ):
-    monkeypatch.setattr("onward.runtime.cluster.newer_messages.PAUSE_S", 0.01)
+    monkeypatch.setattr("onward.runtime.cluster.newer_messages.REQUEUE_PAUSE_S", 0.01)
     later, known = newer(name, status="tomorrow"), (V1 / f"{name}.json").read_bytes()
     async with idle_laboratory(rabbitmq_url, redis_url, postgres_url) as idle:
         bus, log = Counting(idle.cluster.bus), Lines()

@@ -343,3 +343,22 @@ async def test_a_message_in_quarantine_is_told_and_stays_there(lab):
 
 async def test_a_run_that_nobody_knows_is_not_explained(idle):
     assert None is await idle.cluster.explain("nobody")
+
+
+async def test_a_run_that_was_rebuilt_is_explained_by_the_state_that_it_has_now(lab):
+    """
+    The state that it had before was looked at, and that is over: it was explained as ended.
+    """
+    document = workflow(TRIGGER, node("nap", "wait", amount=1, unit="hours"), "start -> nap")
+    run = await lab.start(document)
+    nap = "nap waits until T"
+    await explained(lab, run, nap)
+
+    async def known():
+        return any(visit.node_id == "nap" for visit in await lab.cluster.store.node_runs(run))
+
+    await until(known)
+    record = await lab.cluster.store.execution(run)
+    assert "rebuilt" == await lab.cluster.repairer().repair(record, "for a test")
+
+    await explained(lab, run, nap)

@@ -25,5 +25,5 @@ async def test_nothing_is_lost_when_two_large_contexts_meet_at_a_merge(tmp_path,
         )
     )
 
-    assert [ENTRY, ENTRY] == [len(one or "") for one in ended.output("meet")]
+    assert [ENTRY, ENTRY] == [len(text or "") for text in ended.output("meet")]
     assert [] == [name for name in names if ended.output(name) is None]

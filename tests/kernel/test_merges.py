@@ -211,7 +211,7 @@ def test_a_merge_that_waited_too_long_is_closed_with_what_had_arrived():
     run.answer(arrive("e1"))
     partial = Opened({"e1": b"payload of e1"})
     assert [partial, partial, None] == [
-        run.answer(one) for one in (expire(), expire(), expire("another"))
+        run.answer(question) for question in (expire(), expire(), expire("another"))
     ]
     assert Late() == run.answer(arrive("e2"))
 

@@ -151,7 +151,7 @@ def test_every_item_is_released_once_and_never_more_than_the_window_is_in_flight
         done.append(index)
         repeated = dice.choice(done)
         again = run.answer(fill(repeated))
-        opened += [one for one in (slot.verdict, again.verdict) if one]
+        opened += [verdict for verdict in (slot.verdict, again.verdict) if verdict]
     assert list(range(total)) == sorted(done)
     assert {"opened"} == set(opened)
 

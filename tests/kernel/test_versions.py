@@ -62,8 +62,8 @@ def test_a_message_of_any_version_so_far_keeps_all_it_says(path):
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_field_that_a_release_does_not_know_is_ignored(path):
     said = json.loads(path.read_bytes())
-    for one in said if isinstance(said, list) else [said]:
-        one["a_field_of_tomorrow"] = {"any": ["thing"]}
+    for message in said if isinstance(said, list) else [said]:
+        message["a_field_of_tomorrow"] = {"any": ["thing"]}
 
     read = reader_of(path)(json.dumps(said).encode())
 

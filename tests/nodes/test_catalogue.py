@@ -114,7 +114,7 @@ def test_expressions_and_credentials_are_declared():
         ("wait_for_signal", {"signal": "no spaces"}, "matching regex"),
         ("wait_for_signal", {"signal": "go", "expired_edge_id": "e"}, "needs `timeout`"),
         ("approval", {"approvers": []}, "length >= 1"),
-        ("approval", {"approvers": ["a", "a"]}, "named twice"),
+        ("approval", {"approvers": ["a", "a"]}, "listed twice"),
         ("approval", {"approvers": ["a"], "required": 2}, "2 of 1 approvers is impossible"),
         ("workflow", {"workflow_id": "a b"}, "matching regex"),
         ("workflow", {"workflow_id": "a", "version": 0}, ">= 1"),

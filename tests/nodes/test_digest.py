@@ -3,7 +3,7 @@
 import pytest
 
 from onward.nodes.auth.digest import answer_challenge
-from onward.nodes.failures import Refused
+from onward.nodes.failures import RefusedError
 
 CHALLENGE = (
     'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={}, '
@@ -55,7 +55,7 @@ def test_a_challenge_of_another_kind_is_left_alone():
 
 @pytest.mark.parametrize("said", ["algorithm=CRC", 'qop="auth-int"'])
 def test_what_is_not_known_is_refused_by_name(said):
-    with pytest.raises(Refused, match="the server asks for the digest"):
+    with pytest.raises(RefusedError, match="the server asks for the digest"):
         answer_challenge(f'Digest realm="r", nonce="n", {said}', **ASKED)
 
 

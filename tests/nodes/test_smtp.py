@@ -17,8 +17,8 @@ from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail
 from onward.kernel.outcome import Failed, Succeeded
-from onward.nodes.failures import Refused
-from onward.nodes.graph.mail_message import addresses
+from onward.nodes.failures import RefusedError
+from onward.nodes.graph.mail_message import read_addresses
 from onward.nodes.graph.smtp import SmtpNode
 from onward.ports.nodes.node import Tools
 
@@ -96,8 +96,8 @@ async def test_no_text_can_end_the_mail_and_smuggle_another(end: str, letter: st
 @given(st.text(alphabet='ab@.<>,;:"()[]\\ =?ü\n', max_size=40) | st.text())
 def test_any_text_is_addresses_or_refused(text: str):
     try:
-        found = addresses("to", text)
-    except Refused:
+        found = read_addresses("to", text)
+    except RefusedError:
         return
     assert all(one.addr_spec.isascii() and one.addr_spec.isprintable() for one in found)
 

@@ -7,8 +7,9 @@ import asyncpg
 import pytest
 
 from onward.adapters.postgres import statements
-from onward.adapters.postgres.migrations import NAME, migrate, migrations, obstacle
+from onward.adapters.postgres.migrations import MIGRATION_NAME, migrate, migrations, obstacle
 from onward.adapters.postgres.store import open_store
+from onward.adapters.sql.run_queries import DEFINITION, PAYLOAD
 from onward.errors import StorageError
 
 TABLES = {
@@ -104,7 +105,7 @@ async def test_a_migration_of_a_newer_release_is_no_obstacle(db):
 
 
 def test_migrations_are_numbered_without_gaps_and_say_whom_they_are_safe_for():
-    numbers = [int(NAME.fullmatch(name)["number"]) for name in migrations()]
+    numbers = [int(MIGRATION_NAME.fullmatch(name)["number"]) for name in migrations()]
 
     assert list(range(1, len(numbers) + 1)) == numbers
 
@@ -150,18 +151,18 @@ INSERT INTO event SELECT 'x' || n, 1, 'x' FROM generate_series(1, 20000) n;
 ANALYZE;
 """
 HOT = {
-    "definition": (statements.DEFINITION, ["ref7"]),
+    "definition": (DEFINITION, ["ref7"]),
     "execution": (statements.EXECUTION, ["x7"]),
     "newest": (statements.NEWEST, [20]),
     "newest of status": (statements.NEWEST_OF_STATUS, [20, "running"]),
     "node runs": (statements.NODE_RUNS, ["x7"]),
     "expired": (statements.EXPIRED, [300, 200]),
-    "payload": (statements.GET, ["x7", "h"]),
+    "payload": (PAYLOAD, ["x7", "h"]),
     "end": (statements.END, [["x7", "x8"], ["failed"] * 2, [1, 2], [b"", b""]]),
-    "forget node runs": (statements.FORGET[0], [["x7", "x8"]]),
-    "forget payloads": (statements.FORGET[1], [["x7", "x8"]]),
-    "forget events": (statements.FORGET[2], [["x7", "x8"]]),
-    "forget runs": (statements.FORGET[3], [["x7", "x8"]]),
+    "forget node runs": (statements.DELETE[0], [["x7", "x8"]]),
+    "forget payloads": (statements.DELETE[1], [["x7", "x8"]]),
+    "forget events": (statements.DELETE[2], [["x7", "x8"]]),
+    "forget runs": (statements.DELETE[3], [["x7", "x8"]]),
 }
 
 

@@ -24,9 +24,9 @@ WHERE datname = current_database() AND wait_event_type = 'Lock'
 
 @pytest.fixture
 async def store(postgres_url):
-    one = await open_store(postgres_url)
-    yield one
-    await one.close()
+    store = await open_store(postgres_url)
+    yield store
+    await store.close()
 
 
 async def test_a_payload_is_found_by_run_and_content_however_often_it_is_put(store):
@@ -94,8 +94,8 @@ async def test_a_transaction_that_is_cut_leaves_nothing(store, postgres_url):
             await asyncio.sleep(0)
         with pytest.raises(StorageError, match="PostgreSQL at "):
             await folding
-    for one in (holder, onlooker):
-        await one.close()
+    for connection in (holder, onlooker):
+        await connection.close()
     assert 1 == len(cut)
 
     assert await store.execution("x1") is None

@@ -40,7 +40,7 @@ async def test_unacknowledged_messages_come_again_after_the_connection_is_lost(b
         third = await anext(deliveries)
 
     assert [(b"1", False), (b"1", True), (b"1", True)] == [
-        (one.body, one.redelivered) for one in (first, again, third)
+        (delivery.body, delivery.redelivered) for delivery in (first, again, third)
     ]
 
 

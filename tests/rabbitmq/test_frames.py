@@ -19,8 +19,8 @@ def by_the_library(channel, queue, body, correlation, priority):
     room = FRAME_MAX - spec.FRAME_HEADER_SIZE - spec.FRAME_END_SIZE
     pieces = [body[start : start + room] for start in range(0, len(body), room)]
     return b"".join(
-        one.marshal()
-        for one in (
+        part.marshal()
+        for part in (
             frame.Method(channel, spec.Basic.Publish(routing_key=queue, mandatory=True)),
             frame.Header(channel, len(body), properties),
             *(frame.Body(channel, piece) for piece in pieces),
@@ -42,7 +42,7 @@ def test_acknowledgements_are_what_the_library_would_send():
         frame.Method(3, spec.Basic.Ack(2**40)),
     ]
 
-    assert b"".join(one.marshal() for one in wanted) == acks(3, [44, 2**40], 41)
+    assert b"".join(method.marshal() for method in wanted) == acks(3, [44, 2**40], 41)
 
 
 def test_nothing_to_acknowledge_is_nothing_to_send():

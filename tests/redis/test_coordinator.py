@@ -149,8 +149,8 @@ def test_a_run_with_thousands_of_scopes_is_forgotten_without_a_giant_answer(serv
     async def claim_items():
         lineages = [item("s", index, 2_500) for index in range(2_500)]
         tokens = [
-            token(f"i{n}", parent=f"p{n}", lineage_stack=one, execution_id="wide")
-            for n, one in enumerate(lineages)
+            token(f"i{n}", parent=f"p{n}", lineage_stack=lineage, execution_id="wide")
+            for n, lineage in enumerate(lineages)
         ]
         await asyncio.gather(*map(run._coordinator.claim, tokens))
 

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from onward.adapters.redis.timers import CLAIM_BYTES, RedisTimers
-from onward.ports.cluster.timers import Due
+from onward.ports.cluster.timers import DueTimer
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def test_the_first_setting_stands(timers):
     await timers.set("run", "t", 2_000, b"second")
 
     assert 1_000 == await timers.next_due()
-    assert [Due("t", "run", b"first")] == await timers.claim_due(1_000, 500, 10)
+    assert [DueTimer("t", "run", b"first")] == await timers.claim_due(1_000, 500, 10)
 
 
 async def test_what_is_due_comes_earliest_first_and_nothing_else(timers):
@@ -79,7 +79,7 @@ async def test_the_timers_of_a_run_that_ended_are_all_cancelled(timers, redis):
 
     await timers.cancel_all("ended")
 
-    assert ["other"] == [due.execution_id for due in await timers.claim_due(10_000, 1, 10)]
+    assert ["other"] == [due.state_id for due in await timers.claim_due(10_000, 1, 10)]
     assert [] == await redis.keys("exec:{ended}:*")
 
 
@@ -117,7 +117,7 @@ async def test_a_claim_takes_no_more_bytes_than_it_may_and_one_timer_at_least(ti
     for name, body in (("a", half), ("b", half), ("c", b"y"), ("huge", 3 * half), ("last", b"z")):
         await timers.set("run", name, 10, body)
 
-    claims = [[one.timer_id for one in await timers.claim_due(10, 500, 100)] for _ in range(5)]
+    claims = [[timer.timer_id for timer in await timers.claim_due(10, 500, 100)] for _ in range(5)]
 
     assert [["a", "b"], ["c"], ["huge"], ["last"], []] == claims
 
@@ -128,7 +128,7 @@ async def test_what_a_claim_had_no_room_for_keeps_its_lease(timers):
         await timers.set("run", name, 10, large)
         assert 1 == len(await timers.claim_due(10, 500, 1))
 
-    claims = [[one.timer_id for one in await timers.claim_due(510, 500, 100)] for _ in range(3)]
+    claims = [[timer.timer_id for timer in await timers.claim_due(510, 500, 100)] for _ in range(3)]
 
     assert [["a"], ["b"], []] == claims
 
@@ -140,6 +140,6 @@ async def test_a_run_with_thousands_of_timers_is_cancelled_to_the_last(timers, r
 
     await timers.cancel_all("ended")
 
-    assert ["other"] == [due.execution_id for due in await timers.claim_due(10, 1, 10)]
+    assert ["other"] == [due.state_id for due in await timers.claim_due(10, 1, 10)]
     assert [] == await redis.keys("exec:{ended}:*")
     assert 1 == await redis.hlen("scheduler:payloads")

@@ -12,7 +12,7 @@ from onward.kernel.records import VisitRecord
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import compile_graph
 from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_of, repeated
-from onward.runtime.token.restore import restorations
+from onward.runtime.token.restore import restorations_of
 
 AFTER = {
     "first": frozenset({"each", "ask", "all", "after"}),
@@ -129,7 +129,7 @@ def test_a_wait_that_has_ended_is_put_on_record_as_over_and_one_that_has_not_is_
     program = compile_graph(parse_definition(chain()), builtin)
     waits = [(visit("w", name, "waiting"), None) for name in ("over", "going")]
 
-    found = list(restorations(program, token(), waits, {derive("over", "resume")}))
+    found = list(restorations_of(program, token(), waits, {derive("over", "resume")}))
 
     assert ["over"] == [one.token_id for one in found]
     assert Suspended(0) == msgspec.json.decode(found[0].outcome, type=Outcome)

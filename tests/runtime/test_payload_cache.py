@@ -3,7 +3,8 @@
 import pytest
 
 from onward.kernel.context import payload_of
-from onward.runtime.cluster.payload_cache import PayloadCache, PayloadMissing
+from onward.runtime.cluster.payload_cache import PayloadCache
+from onward.runtime.token.context_reader import PayloadMissing
 
 
 class Shelf:

@@ -18,10 +18,10 @@ from onward.adapters.host.commands import HostCommands
 from onward.adapters.host.document_files import FetchError
 from onward.adapters.sql.listeners import TableListeners
 from onward.adapters.sql.signals import TableSignals
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteDatabase
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.embedded import ChildRunWatcher, EmbeddedRunHost
-from onward.bootstrap.languages import gather
+from onward.bootstrap.serverless_documents import gather
 from onward.cli.output.run_result import RunError, error_of
 from onward.kernel.ids import fingerprint
 from onward.kernel.records import Definition
@@ -178,7 +178,7 @@ class TreeLab(Lab):
         household._done = over  # type: ignore[method-assign]  # the clock waits for it
         async with super().engine(slots=slots) as engine:
             for source in self.others:
-                await register(SqliteRegistry(file), source)
+                await register(TableWorkflows(SqliteDatabase(file)), source)
             self.others.clear()
             engine._observers.append(household.observe)
             idle = self.clock.idle

@@ -19,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from onward.adapters.sqlite.workflows import SqliteRegistry
+from onward.adapters.sql.workflows import TableWorkflows
+from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.bootstrap.embedded import EmbeddedSettings, open_engine
 from serverless.lab import HEAD, File, register
 
@@ -79,7 +80,7 @@ def killed_and_resumed(folder: Path, document: dict[str, object], ready) -> dict
     file, database = folder / "w.json", folder / "onward.db"
     file.write_text(json.dumps(document))
     first: list[str | Path] = [ONWARD, "run", file, "--db", database, "--id", "r", "--json"]
-    again: list[str | Path] = [ONWARD, "resume", "r", "--db", database, "--json"]
+    again: list[str | Path] = [ONWARD, "continue", "r", "--db", database, "--json"]
     command = first
     for moment in ready:
         with subprocess.Popen(
@@ -202,7 +203,7 @@ async def keep(database: Path, document: dict[str, object]) -> None:
     async with open_engine(EmbeddedSettings(database=database)):
         pass  # which makes the tables
     file: Any = File(database)
-    await register(SqliteRegistry(file), json.dumps(document))
+    await register(TableWorkflows(SqliteDatabase(file)), json.dumps(document))
 
 
 def test_another_workflow_that_is_killed_with_the_run_that_waits_for_it_goes_on(tmp_path, server):

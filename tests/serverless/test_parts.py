@@ -6,7 +6,7 @@ from onward.errors import ExpressionError
 from onward.kernel.outcome import NodeError
 from onward.languages.graph.draw import mermaid, svg
 from onward.languages.serverless.durations import duration_ms
-from onward.languages.serverless.errors import from_activity, name_of
+from onward.languages.serverless.errors import activity_fault, name_of
 from onward.languages.serverless.picture import picture_of
 from onward.languages.serverless.read.arguments import UriTemplate
 from onward.languages.serverless.read.document import parse_definition
@@ -97,7 +97,7 @@ def test_a_standard_type_has_one_name(written, name):
     ],
 )
 def test_what_an_activity_says_has_a_standard_type(code, details, kind, status):
-    fault = from_activity(NodeError("m", code, details), "/do/0/a")
+    fault = activity_fault(NodeError("m", code, details), "/do/0/a")
 
     assert (kind, status, "m", "/do/0/a") == (
         name_of(fault.type),

@@ -11,7 +11,7 @@ from onward.kernel.effects import Publish
 from onward.kernel.messages import encode_message
 from onward.kernel.outcome import Arrived
 from onward.languages.serverless import program as module
-from onward.languages.serverless.run.walk import TASKS
+from onward.languages.serverless.run.walk import MOST_TASKS
 from onward.runtime.token.pipeline import perform
 from onward.simulation.world import CALM, World
 from serverless.lab import TreeLab, error_in, output_of, workflow
@@ -91,7 +91,7 @@ def test_a_long_loop_neither_grows_its_messages_nor_stores_its_items_again(lab):
 
 
 async def test_a_walk_that_was_forgotten_is_walked_again(lab, monkeypatch):
-    monkeypatch.setattr(module, "REMEMBERED", 0)
+    monkeypatch.setattr(module, "MOST_WALKS", 0)
     lab.services.answer("GET", "http://pets/1", {"n": 1})
     fork = {"fork": {"branches": [{"a": GET}, {"b": {"wait": "PT1S"}}]}}
 
@@ -227,6 +227,19 @@ def test_a_loop_of_twenty_thousand_is_a_few_small_messages_from_its_first_to_its
     (ended,) = world.run({"n": 0}).completions
 
     assert b'{"n":20000}' == bytes(ended.final_context["$output"])
-    assert 20_000 / TASKS + 1 == len(sizes)
+    assert 20_000 / MOST_TASKS + 1 == len(sizes)
     assert max(sizes) < 1000
     assert 1 == len(world.payloads)  # the items, once
+
+
+async def test_an_output_that_fails_after_a_catch_ended_the_workflow_is_an_error_of_the_run(lab):
+    """A caught error may end the workflow, and then the workflow's own output may be wrong."""
+    attempt = {
+        "try": [{"bad": {"raise": {"error": {"type": "https://example.com/bad", "status": 400}}}}],
+        "catch": {"then": "end"},
+    }
+    schema = {"schema": {"document": {"type": "object", "required": ["missing"]}}}
+
+    ended = await lab.run(workflow({"s": {"set": {"n": 1}}}, {"t": attempt}, output=schema))
+
+    assert "/output" == error_in(ended).instance

@@ -49,7 +49,7 @@ def test_keeping_the_failures_that_ended_the_run_is_noticed(monkeypatch):
 
 def test_keeping_a_failed_attempt_without_the_one_that_followed_is_noticed(monkeypatch):
     def halves(history, again, outline):
-        return [one for one in honest(history, again, outline) if one.attempt == 1]
+        return [visit for visit in honest(history, again, outline) if visit.attempt == 1]
 
     honest = retry_history.kept_of
     monkeypatch.setattr(attempts, "kept_of", halves)
@@ -67,9 +67,9 @@ def test_keeping_a_failed_attempt_without_the_one_that_followed_is_noticed(monke
         honest_init(self, program, behave, seed, before, outline, *rest)
         known.clear()
         known.update(
-            one.token_id
-            for one in honest(list(before.history.values()), attempts.RetriedRun(), outline)
-            if one.status == "success"
+            visit.token_id
+            for visit in honest(list(before.history.values()), attempts.RetriedRun(), outline)
+            if visit.status == "success"
         )
 
     monkeypatch.setattr(attempts.SecondAttempt, "__init__", remember)

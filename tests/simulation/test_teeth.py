@@ -210,19 +210,19 @@ def test_discarding_a_barrier_before_what_follows_is_noticed(monkeypatch):
 
 def test_publishing_before_dead_edges_are_marked_is_noticed(monkeypatch):
     """The effect order: once the only child is claimed, what else the step owes is never done."""
-    monkeypatch.setattr(routing, "go_on", _publish_first)
-    monkeypatch.setattr("onward.languages.graph.program.go_on", _publish_first)
-    monkeypatch.setattr("onward.languages.graph.failure.go_on", _publish_first)
+    monkeypatch.setattr(routing, "take_edges", _publish_first)
+    monkeypatch.setattr("onward.languages.graph.program.take_edges", _publish_first)
+    monkeypatch.setattr("onward.languages.graph.failure.take_edges", _publish_first)
 
     assert caught() is not None
 
 
 def _publish_first(graph, place, node, taken, tag, also=()):
     yield from routing.publish(place, taken, tag)
-    leaving = (*routing.ways_after(graph, node), *node.error, *also)
+    leaving = (*routing.edges_after(graph, node), *node.error, *also)
     yield from routing.skip(graph, place, leaving, taken)
     if not taken:
-        yield from flow.leave(graph, place, flow.leaf_of(node.id, node.order, place))
+        yield from flow.leave(graph.hooks, place, flow.leaf_of(node.id, node.order, place))
 
 
 def test_the_unbroken_rules_pass_the_same_seeds():

@@ -94,18 +94,18 @@ def test_a_broken_coordination_rule_is_noticed(rules):
 
 
 def a_retry_forgets_its_count(patch):
-    honest = blocks._again
+    honest = blocks._retry_pause
 
     def again(walk, retry, task, frame, given, fault):
         found = honest(walk, retry, task, frame, given, fault)
         frame.attempt = 0
         return found
 
-    patch.setattr(blocks, "_again", again)
+    patch.setattr(blocks, "_retry_pause", again)
 
 
 def a_retry_has_one_attempt_more(patch):
-    honest = blocks._again
+    honest = blocks._retry_pause
 
     def again(walk, retry, task, frame, given, fault):
         frame.attempt -= 1
@@ -113,11 +113,11 @@ def a_retry_has_one_attempt_more(patch):
         frame.attempt += found is None
         return found
 
-    patch.setattr(blocks, "_again", again)
+    patch.setattr(blocks, "_retry_pause", again)
 
 
 def a_backoff_does_not_grow(patch):
-    patch.setattr(blocks, "_delay", lambda delay_ms, retry, number: delay_ms)
+    patch.setattr(blocks, "backoff_factor", lambda backoff, attempt: 1)
 
 
 def a_catch_takes_every_error(patch):
@@ -129,21 +129,21 @@ def a_race_is_not_cancelled(patch):
         if not place.lineage:
             yield from self._complete(place, stop.output, stopped.walk.state.context)
             return
-        left = branches.left_behind(stopped.walk.state, stop.output, stop.then)
+        left = branches.scope_result(stopped.walk.state, stop.output, stop.then)
         yield from flow.leave(self, place, left)
 
     patch.setattr(ServerlessProgram, "_done", done)
 
 
 def what_is_exported_in_a_scope_is_lost(patch):
-    def left_behind(state, output, then):
+    def scope_result(state, output, then):
         return msgspec.json.encode({"output": output, "context": None, "then": then})
 
-    patch.setattr(branches, "left_behind", left_behind)
+    patch.setattr(branches, "scope_result", scope_result)
 
 
 def a_loop_skips_its_first_item(patch):
-    honest = blocks.begin
+    honest = blocks.begin_loop
 
     def begin(self, task, frame):
         found = honest(self, task, frame)
@@ -151,7 +151,7 @@ def a_loop_skips_its_first_item(patch):
             frame.index = 1
         return found
 
-    patch.setattr(blocks, "begin", begin)
+    patch.setattr(blocks, "begin_loop", begin)
 
 
 def a_switch_takes_its_last_case(patch):
@@ -169,7 +169,7 @@ def a_switch_takes_its_last_case(patch):
 
 
 def all_is_enough_with_one(patch):
-    patch.setattr(listen, "enough", lambda wanted, met: len(met) >= 1)
+    patch.setattr(listen, "is_enough", lambda wanted, met: len(met) >= 1)
 
 
 def what_is_skipped_leads_elsewhere(patch):

@@ -11,14 +11,12 @@ from onward.adapters.host.sealer import HostSealer
 from onward.adapters.postgres.connection import PostgresDatabase
 from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.store import open_store
-from onward.adapters.postgres.triggers import PostgresTriggers
-from onward.adapters.postgres.workflows import PostgresRegistry
 from onward.adapters.sql.event_sets import TableEventSets
+from onward.adapters.sql.triggers import TableTriggers
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.journal import SqliteJournal
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
-from onward.adapters.sqlite.triggers import SqliteTriggers
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.errors import StateConflictError
 from onward.kernel.records import Definition
 from onward.ports.storage.triggers import Trigger
@@ -212,12 +210,13 @@ async def sqlite_world(folder, now_ms):
     async def execute(name, *values):
         await file.do(lambda db: db.execute(statements[name], values))
 
+    tables = SqliteDatabase(file)
     world = World(
         now_ms,
-        SqliteTriggers(file),
-        SqliteRegistry(file),
+        TableTriggers(tables),
+        TableWorkflows(tables),
         SqliteRunQueries(file),
-        SqliteDatabase(file),
+        tables,
         execute,
     )
     await world.publish()
@@ -241,13 +240,13 @@ async def postgres_world(url, now_ms):
         async with store.pool.acquire() as db:
             await db.execute(statements[name], *values)
 
-    one, place = store.pool, store.place
+    tables = PostgresDatabase(store.pool, store.place)
     world = World(
         now_ms,
-        PostgresTriggers(one, place),
-        PostgresRegistry(one, place),
-        PostgresRunQueries(one, place),
-        PostgresDatabase(one, place),
+        TableTriggers(tables),
+        TableWorkflows(tables),
+        PostgresRunQueries(tables),
+        tables,
         execute,
     )
     await world.publish()

@@ -9,8 +9,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from onward.api.examples import EXAMPLES
-from onward.api.http.permissions import permission_of
-from onward.api.http.problems import MEDIA_TYPE
+from onward.api.http.models import model_of
+from onward.api.routing.permissions import permission_of
+from onward.api.routing.refusals import MEDIA_TYPE
 from onward.api.views import Problem
 
 _ABOUT = """The service a team talks to: workflows, runs, live progress, history.
@@ -22,12 +23,12 @@ Every refusal is `application/problem+json` (RFC 9457) with a `code`. Lists come
 
 def describe_app(app: FastAPI, *, token: bool) -> None:
     """Let the application describe itself."""
-    made: dict[str, Any] = {}
+    whole: dict[str, Any] = {}
 
     def openapi() -> dict[str, Any]:
-        if not made:
-            made.update(_described(app, token))
-        return made
+        if not whole:
+            whole.update(_described(app, token))
+        return whole
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to change it
 
@@ -65,7 +66,7 @@ def operations(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _problem_schemas() -> dict[str, Any]:
-    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema = model_of(Problem).model_json_schema(ref_template="#/components/schemas/{model}")
     return {**schema.pop("$defs", {}), "Problem": schema}
 
 

@@ -19,7 +19,7 @@ CONNECTIONS = 5_000
 
 
 class Listener:
-    """A socket that is bound before anything is promised about it."""
+    """A socket that is bound before its address is announced."""
 
     def __init__(self, host: str, port: int) -> None:
         try:
@@ -40,7 +40,7 @@ class Listener:
         return f"http://{host}:{self.port}"
 
     def close(self) -> None:
-        """Let go of the address."""
+        """Close the socket."""
         self._socket.close()
 
     async def serve(self, app: FastAPI, stopping: asyncio.Event) -> None:
@@ -54,7 +54,7 @@ class Listener:
                 timeout_graceful_shutdown=GRACE_S,
                 limit_concurrency=CONNECTIONS,
                 ws="websockets-sansio",
-                ws_max_size=64 * 1024,  # nobody has anything to say on our sockets
+                ws_max_size=64 * 1024,  # nothing a client sends on our sockets is read
                 lifespan="off",
             )
         )

@@ -26,11 +26,9 @@ from onward.adapters.host.sealer import HostSealer
 from onward.adapters.host.secrets import open_secrets
 from onward.adapters.host.signer import HostSigner
 from onward.adapters.postgres.connection import PostgresDatabase
-from onward.adapters.postgres.run_decisions import PostgresRunDecisions
 from onward.adapters.postgres.store import PostgresStore, open_store
-from onward.adapters.postgres.triggers import PostgresTriggers
 from onward.adapters.rabbitmq.bus import RabbitBus
-from onward.adapters.rabbitmq.quarantine_queue import open_shelf
+from onward.adapters.rabbitmq.quarantine_queue import open_quarantine_queue
 from onward.adapters.rabbitmq.topology import QueueType, Topology
 from onward.adapters.redis.connection import open_redis
 from onward.adapters.redis.coordinator import RedisCoordinator
@@ -44,7 +42,9 @@ from onward.adapters.redis.workers import RedisWorkerRegistry
 from onward.adapters.sql.credentials import TableCredentials
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.run_decisions import TableRunDecisions
 from onward.adapters.sql.signals import TableSignals
+from onward.adapters.sql.triggers import TableTriggers
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.cluster_runs import ClusterRunHost
 from onward.bootstrap.explain_facts import explain_on_cluster
@@ -61,15 +61,15 @@ from onward.ports.telemetry import SLOTS
 from onward.runtime.activity.node_links import NodeLinks
 from onward.runtime.activity.node_logs import NodeLogBuffer
 from onward.runtime.activity.runner import ActivityRunner
-from onward.runtime.cluster.master import Master, Starter
+from onward.runtime.cluster.master import Master
 from onward.runtime.cluster.message_hold import EARLY_ACK_S, LEASE_S
 from onward.runtime.cluster.payload_cache import PayloadCache
 from onward.runtime.cluster.quarantine import QuarantineReview
 from onward.runtime.cluster.reconciler import Patience, Reconciler
 from onward.runtime.cluster.repair import Repairer
 from onward.runtime.cluster.scheduler import Scheduler
-from onward.runtime.cluster.services import Services
-from onward.runtime.cluster.starter import RunAdmission
+from onward.runtime.cluster.services import WorkerServices
+from onward.runtime.cluster.starter import RunAdmission, Starter
 from onward.runtime.cluster.worker import QUEUES, Worker
 from onward.runtime.control.retention import Retention
 from onward.runtime.explain.explain import RunExplanation
@@ -154,33 +154,37 @@ class Cluster:
                 self.tables, KeyRing(os.environ, self.settings.key_file), makes_key=False
             ),
         )
-        services = Services(
+        activities = ActivityRunner(
+            self.http,
+            HostMail(),
+            self._log,
+            secrets,
+            node_logs=NodeLogBuffer(HostClock().now_ms),
+            child_runs=self.family(),
+            hub=self.hub(),
+            commands=HostCommands(self.settings.allowed),
+            node_links=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
+        )
+        services = WorkerServices(
             bus=self._watch.bus(self.bus),
             coordinator=self._watch.coordinator(RedisCoordinator(self.redis, worker=me.name)),
             timers=RedisTimers(self.redis),
             leases=RedisLeases(self.redis),
             holdings=RedisHolders(self.redis),
-            roster=RedisWorkerRegistry(self.redis),
-            pulses=RedisRunLiveness(self.redis),
+            workers=RedisWorkerRegistry(self.redis),
+            liveness=RedisRunLiveness(self.redis),
             endings=RedisRunEndings(self.redis),
             admission=self._admission(),
             payloads=PayloadCache(self.store),
             programs=Programs(self.store, self._compile, read_definition),
-            activities=ActivityRunner(
-                self.http,
-                HostMail(),
-                self._log,
-                secrets,
-                node_logs=NodeLogBuffer(HostClock().now_ms),
-                child_runs=self.family(),
-                hub=self.hub(),
-                commands=HostCommands(self.settings.allowed),
-                node_links=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
-            ),
+            activities=activities,
+            evaluators=activities.evaluators,
+            callbacks=activities.callbacks,
+            node_logs=activities.node_logs,
             clock=HostClock(),
             chance=HostChance(),
             log=self._log,
-            watch=self._watch,
+            instrumentation=self._watch,
         )
         self._watch.meter.set(SLOTS, self.settings.slots)
         return Worker(
@@ -213,7 +217,7 @@ class Cluster:
     def hub(self) -> LocalEventHub:
         """Return what takes the events that runs emit on these services."""
         sink = self.settings.events_sink
-        triggers = PostgresTriggers(self.store.pool, self.store.place)
+        triggers = TableTriggers(self.tables)
         return LocalEventHub(
             TableListeners(self.tables),
             TableSignals(self.tables),
@@ -249,7 +253,7 @@ class Cluster:
             self.store,
             self._admission(),
             self.repairer(),
-            PostgresRunDecisions(self.store.pool, self.store.place),
+            TableRunDecisions(self.tables),
             HostClock(),
             HostChance(),
         )
@@ -257,7 +261,7 @@ class Cluster:
     @asynccontextmanager
     async def quarantine(self) -> AsyncIterator[QuarantineReview]:
         """Open the quarantine; what nothing was decided about is back when the context is left."""
-        async with open_shelf(self.settings.rabbitmq_url, QUARANTINE) as shelf:
+        async with open_quarantine_queue(self.settings.rabbitmq_url, QUARANTINE) as shelf:
             yield QuarantineReview(shelf, self.bus, self.store, RedisInspector(self.redis))
 
     async def explain(self, execution_id: str) -> RunExplanation | None:
@@ -290,7 +294,7 @@ class Cluster:
         return Repairer(
             self.store,
             self.store,
-            PostgresRunDecisions(self.store.pool, self.store.place),
+            TableRunDecisions(self.tables),
             TableSignals(self.tables),
             Programs(self.store, self._compile, read_definition),
             RedisCoordinator(self.redis),

@@ -10,12 +10,12 @@ from typing import Any
 from onward.adapters.host.log import HostLog
 from onward.adapters.postgres.notifications import listen
 from onward.adapters.postgres.run_queries import PostgresRunQueries
-from onward.adapters.postgres.triggers import PostgresTriggers
 from onward.adapters.rabbitmq.health import inspect_broker
 from onward.adapters.rabbitmq.topology import Topology
 from onward.adapters.redis.timers import due_timers
 from onward.adapters.redis.workers import RedisWorkerRegistry
 from onward.adapters.sql.event_sets import TableEventSets
+from onward.adapters.sql.triggers import TableTriggers
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.cluster import Cluster
 from onward.bootstrap.cluster_runs import ClusterRunHost
@@ -54,8 +54,7 @@ class ClusterBackend(ClusterRunHost):
     def __init__(self, cluster: Cluster, catalogue: Catalogue) -> None:
         super().__init__(cluster, catalogue)
         self._cluster = cluster
-        store = cluster.store
-        self.triggers: Triggers = PostgresTriggers(store.pool, store.place)
+        self.triggers: Triggers = TableTriggers(cluster.tables)
         self.gatherings: EventSets = TableEventSets(cluster.tables)
         self.hub: EventHub = cluster.hub_of_runs()
         self.access = access_on(
@@ -83,7 +82,7 @@ class ClusterBackend(ClusterRunHost):
     async def quarantine(self) -> list[QuarantineEntry]:
         """Return the messages that were put aside."""
         async with self._cluster.quarantine() as desk:
-            return [_aside(one) for one in await desk.everything()]
+            return [_aside(one) for one in await desk.list_all()]
 
     async def release(
         self, numbers: Collection[int] | None, *, force: bool
@@ -157,7 +156,7 @@ async def fire_triggers(cluster: Cluster, *, catalogue: Catalogue = builtin) -> 
 
 async def tell_what_happens(cluster: Cluster, target: str) -> None:
     """Tell a target of the lifecycle of runs on a cluster, until cancelled; one of many does it."""
-    archive = PostgresRunQueries(cluster.store.pool, cluster.store.place)
+    archive = PostgresRunQueries(cluster.tables)
     await tell_lifecycle(target, archive, cluster.tables, cluster.http, late_ms=LATE_MS)
 
 

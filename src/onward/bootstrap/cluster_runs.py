@@ -11,17 +11,17 @@ from redis.asyncio import Redis
 
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.log import HostLog
-from onward.adapters.postgres.run_decisions import PostgresRunDecisions
 from onward.adapters.postgres.run_queries import PostgresRunQueries
 from onward.adapters.postgres.start_rules import PostgresStartRules
 from onward.adapters.postgres.store import PostgresStore
-from onward.adapters.postgres.workflows import PostgresRegistry
 from onward.adapters.redis.coordinator import RedisCoordinator
 from onward.adapters.redis.inspection import RedisInspector
 from onward.adapters.redis.run_endings import RedisRunEndings
 from onward.adapters.redis.timers import RedisTimers
 from onward.adapters.sql.database import SqlDatabase
+from onward.adapters.sql.run_decisions import TableRunDecisions
 from onward.adapters.sql.signals import TableChildLinks, TableSignals
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.bootstrap.languages import compile_source
 from onward.errors import InputError, StateConflictError
 from onward.kernel.context import Payload
@@ -34,8 +34,8 @@ from onward.ports.nodes.node import Catalogue
 from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.signals import ChildLinks, SignalLog
 from onward.ports.storage.workflows import WorkflowRegistry
-from onward.runtime.cluster.master import Starter
 from onward.runtime.cluster.run_control import ClusterRunControl
+from onward.runtime.cluster.starter import Starter
 from onward.runtime.control.start_rules import StartGate
 from onward.runtime.queues import EXECUTION, level_of
 from onward.runtime.run_control import RunControl
@@ -70,8 +70,8 @@ class ClusterRunHost:
     def __init__(self, ground: ClusterServices, catalogue: Catalogue) -> None:
         self._ground = ground
         store = ground.store
-        self.archive: RunQueries = PostgresRunQueries(store.pool, store.place)
-        self.registry: WorkflowRegistry = PostgresRegistry(store.pool, store.place)
+        self.archive: RunQueries = PostgresRunQueries(ground.tables)
+        self.registry: WorkflowRegistry = TableWorkflows(ground.tables)
         self.signals: SignalLog = TableSignals(ground.tables)
         self.links: ChildLinks = TableChildLinks(ground.tables)
         self.catalogue = catalogue
@@ -84,8 +84,8 @@ class ClusterRunHost:
             RedisRunEndings(ground.redis),
             RedisInspector(ground.redis),
             store,
-            PostgresRunDecisions(store.pool, store.place),
-            PostgresStartRules(store.pool, store.place),
+            TableRunDecisions(ground.tables),
+            PostgresStartRules(ground.tables),
             self.clock,
             store,
         )

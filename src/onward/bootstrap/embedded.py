@@ -12,10 +12,9 @@ from typing import Any
 
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.commands import HostCommands
-from onward.adapters.host.http import HostHttp
 from onward.adapters.host.keys import KeyRing
+from onward.adapters.host.lazy_clients import LazyHttp, LazyMail
 from onward.adapters.host.log import HostLog
-from onward.adapters.host.mail import HostMail
 from onward.adapters.host.sealer import HostSealer
 from onward.adapters.host.secrets import open_secrets
 from onward.adapters.host.signer import HostSigner
@@ -23,12 +22,12 @@ from onward.adapters.sql.credentials import TableCredentials
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
 from onward.adapters.sql.signals import TableChildLinks, TableSignals
+from onward.adapters.sql.triggers import TableTriggers
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.history import SqliteHistory
 from onward.adapters.sqlite.journal import SqliteJournal
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
-from onward.adapters.sqlite.triggers import SqliteTriggers
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.languages import AnyProgram, compile_source
 from onward.errors import InputError, StateConflictError
@@ -63,7 +62,7 @@ class EmbeddedRunHost:
     def __init__(self, file: SqliteConnection, compiled: Callable[[Definition], Program]) -> None:
         tables = SqliteDatabase(file)
         self.archive: RunQueries = SqliteRunQueries(file)
-        self.registry: WorkflowRegistry = SqliteRegistry(file)
+        self.registry: WorkflowRegistry = TableWorkflows(tables)
         self.links: ChildLinks = TableChildLinks(tables)
         self.signals: SignalLog = TableSignals(tables)
         self.clock: Clock = HostClock()
@@ -198,7 +197,7 @@ async def open_engine(
     async with AsyncExitStack() as stack:
         journal = stack.enter_context(closing(SqliteJournal(settings.database)))
         file = stack.enter_context(closing(SqliteConnection(settings.database)))
-        http = HostHttp()
+        http = LazyHttp()
         stack.push_async_callback(http.aclose)
         log = HostLog()
         household = ChildRunWatcher(EmbeddedRunHost(file, compiled), log)
@@ -208,10 +207,10 @@ async def open_engine(
             return await engine.send(token, payloads)
 
         sink = HttpSink(http, settings.events_sink) if settings.events_sink else None
-        triggers = EventTriggers(SqliteTriggers(file), TableEventSets(tables), HostClock())
+        triggers = EventTriggers(TableTriggers(tables), TableEventSets(tables), HostClock())
         activities = ActivityRunner(
             http=http,
-            mail=HostMail(),
+            mail=LazyMail(),
             log=log,
             secrets=_secrets(settings, tables),
             commands=HostCommands(settings.allowed),

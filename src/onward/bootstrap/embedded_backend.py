@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import socket
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, closing
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +16,17 @@ from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.listeners import TableListeners
+from onward.adapters.sql.run_decisions import TableRunDecisions
 from onward.adapters.sql.signals import TableChildLinks, TableSignals
+from onward.adapters.sql.triggers import TableTriggers
+from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
 from onward.adapters.sqlite.history import SqliteHistory
 from onward.adapters.sqlite.inspection import SqliteInspector
-from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.journal import prepare_file
 from onward.adapters.sqlite.retention import SqliteRetention
-from onward.adapters.sqlite.run_decisions import SqliteRunDecisions
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
 from onward.adapters.sqlite.start_rules import SqliteStartRules
-from onward.adapters.sqlite.triggers import SqliteTriggers
-from onward.adapters.sqlite.workflows import SqliteRegistry
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.embedded import EmbeddedSettings, open_engine
 from onward.bootstrap.explain_facts import explain_in_file
@@ -84,14 +82,14 @@ class EmbeddedBackend:
         self, settings: EmbeddedSettings, file: SqliteConnection, catalogue: Catalogue
     ) -> None:
         self._settings = settings
+        self._tables = tables = SqliteDatabase(file)
         self._kept = SqliteRunQueries(file)
         self._engine: EmbeddedEngine | None = None
         self._starting: dict[str, asyncio.Event] = {}
         self.archive: RunQueries = self._kept
-        self.registry: WorkflowRegistry = SqliteRegistry(file)
-        self.triggers: Triggers = SqliteTriggers(file)
+        self.registry: WorkflowRegistry = TableWorkflows(tables)
+        self.triggers: Triggers = TableTriggers(tables)
         self._http = HostHttp()
-        self._tables = tables = SqliteDatabase(file)
         self.access = access_on(tables, self._http, settings.key_file, makes_key=True)
         self.gatherings: EventSets = TableEventSets(tables)
         self.signals: SignalLog = TableSignals(tables)
@@ -106,11 +104,11 @@ class EmbeddedBackend:
             TableListeners(tables), self.signals, self._hand_on, self.clock
         )
         self._began_ms = self.clock.now_ms()
-        flow = SqliteStartRules(file)
+        flow = SqliteStartRules(tables)
         self._steering = EmbeddedRunControl(
             open_inspector=lambda: closing(SqliteInspector(settings.database)),
             open_history=lambda: SqliteHistory(settings.database),
-            controls=SqliteRunDecisions(file),
+            controls=TableRunDecisions(tables),
             flow=flow,
             clock=self.clock,
         )
@@ -211,7 +209,7 @@ class EmbeddedBackend:
 
     async def quarantine(self) -> list[QuarantineEntry]:
         """Return the messages that were put aside."""
-        return [_aside(number, one) for number, one in enumerate(await self._kept.aside(), 1)]
+        return [_aside(number, one) for number, one in enumerate(await self._kept.quarantine(), 1)]
 
     async def release(
         self, numbers: Collection[int] | None, *, force: bool
@@ -225,7 +223,7 @@ class EmbeddedBackend:
 
     async def discard(self, numbers: Collection[int] | None) -> list[QuarantineEntry]:
         """Throw messages away."""
-        return [_aside(number, one) for number, one in await self._kept.drop_aside(numbers)]
+        return [_aside(number, one) for number, one in await self._kept.drop_quarantine(numbers)]
 
     async def timers(self, limit: int) -> list[PendingTimer]:
         """Return the timers that are due first."""
@@ -343,8 +341,6 @@ _conforms: type[Backend] = EmbeddedBackend
 LOOK_S = 0.2
 """How often to look for news that another process has written."""
 
-_TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)")
-
 
 @asynccontextmanager
 async def open_onlooker(
@@ -354,7 +350,7 @@ async def open_onlooker(
 
     InputError when there is no file, unless it may be created.
     """
-    await asyncio.to_thread(_prepare, settings.database, create)
+    await asyncio.to_thread(prepare_file, settings.database, create=create)
     with closing(SqliteConnection(settings.database)) as file:
         backend = EmbeddedBackend(settings, file, builtin)
         listening = asyncio.create_task(_listen(backend))
@@ -387,25 +383,6 @@ async def open_for_one(
                 yield backend
             finally:
                 await backend.aclose()
-
-
-def _prepare(database: Path, create: bool) -> None:
-    """Bring the file up to date, if it is not; its engine, if it has one, has done so."""
-    if not (create and not database.exists()):
-        history = SqliteHistory(database)
-        try:
-            if _tables() <= history.tables():
-                return
-        finally:
-            history.close()
-    SqliteJournal(database).close()
-
-
-def _tables() -> set[str]:
-    """Return the tables that a file of this release has besides those of its first one."""
-    folder = resources.files("onward.adapters.sqlite").joinpath("sql")
-    scripts = [one.read_text() for one in folder.iterdir() if one.name.endswith(".sql")]
-    return {name for script in scripts for name in _TABLE.findall(script)}
 
 
 async def _listen(backend: EmbeddedBackend) -> None:

@@ -9,6 +9,7 @@ from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.host import now_ms
 from onward.bootstrap.languages import compile_source
 from onward.errors import DefinitionError
+from onward.kernel.messages import state_id_of
 from onward.kernel.records import Definition, RunRecord
 from onward.kernel.timestamps import to_iso
 from onward.languages.graph.program import GraphProgram
@@ -34,9 +35,10 @@ async def explain_on_cluster(
     catalogue: Catalogue,
 ) -> RunExplanation | None:
     """Return what a run on a cluster waits for; None for a run that nobody knows."""
-    # The coordinator first: what the history then lacks has not been written yet.
-    snapshot = await inspector.look(execution_id)
-    held = [one for one in await desk.everything() if one.execution_id == execution_id]
+    known = await store.execution(execution_id)
+    # The coordinator before the history: what that then lacks has not been written yet.
+    snapshot = await inspector.look(state_id_of(execution_id, known.generation if known else 0))
+    held = [one for one in await desk.list_all() if one.execution_id == execution_id]
     run = await store.execution(execution_id) or _unannounced(execution_id, snapshot)
     if run is None:
         return None

@@ -18,7 +18,7 @@ from onward.adapters.sql.audit import TableAuditLog
 from onward.adapters.sql.credentials import TableCredentials
 from onward.adapters.sql.database import SqlDatabase
 from onward.adapters.sqlite.connection import SqliteConnection, SqliteDatabase
-from onward.adapters.sqlite.journal import SqliteJournal
+from onward.adapters.sqlite.journal import prepare_file
 from onward.errors import CredentialError, StorageError
 from onward.ports.nodes.outside import Log
 from onward.ports.security.audit import AuditLog
@@ -61,8 +61,7 @@ class AccountTools:
 @asynccontextmanager
 async def office_in_file(database: Path) -> AsyncIterator[AccountTools]:
     """Open the office of an embedded engine, which may be running; its file is made if needed."""
-    if not _prepared(database):
-        SqliteJournal(database).close()
+    prepare_file(database)
     with closing(SqliteConnection(database)) as file:
         yield AccountTools(SqliteDatabase(file))
 
@@ -78,14 +77,6 @@ async def office_on_postgres(url: str) -> AsyncIterator[AccountTools]:
         yield AccountTools(PostgresDatabase(store.pool, store.place))
     finally:
         await store.close()
-
-
-def _prepared(database: Path) -> bool:
-    """Return whether a file has the tables; an engine that holds it has made them."""
-    if not database.exists():
-        return False
-    with closing(SqliteConnection(database)) as file:
-        return file.has("api_token") and file.has("cell")
 
 
 # -- Sealing the secrets of triggers that an earlier release kept as they are.

@@ -1,4 +1,4 @@
-"""What a client raises: a refusal of the API with all it says, or a server that cannot be had."""
+"""What a client raises: a refusal with all its details, or a server that cannot be reached."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ApiError(OnwardError):
 
 
 class DeniedError(ApiError):
-    """Nobody is logged in, or whoever is may not do this (401, 403)."""
+    """The caller is not logged in, or may not do this (401, 403)."""
 
 
 class MissingError(ApiError):
@@ -78,7 +78,7 @@ class MissingError(ApiError):
 
 
 class ConflictError(ApiError):
-    """It cannot be done in the state things are in, or somebody changed them first (409, 412)."""
+    """It cannot be done in the state things are in, or it was changed meanwhile (409, 412)."""
 
 
 class InvalidError(ApiError):
@@ -117,15 +117,13 @@ def refusal(status: int, body: bytes) -> ApiError:
     """Return what an answer that is not a success means."""
     kind = _KINDS.get(status, UnreachableError if status >= 500 else ApiError)
     try:
-        told = msgspec.json.decode(body, type=_Problem)
+        problem = msgspec.json.decode(body, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return kind(
-            f"the server answered {status}, and nothing that onward would say", status=status
-        )
+        return kind(f"the server answered {status}, and not as onward would", status=status)
     return kind(
-        told.detail or f"the server answered {status}",
+        problem.detail or f"the server answered {status}",
         status=status,
-        code=told.code,
-        errors=told.errors,
-        request_id=told.request_id,
+        code=problem.code,
+        errors=problem.errors,
+        request_id=problem.request_id,
     )

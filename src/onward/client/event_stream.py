@@ -12,7 +12,7 @@ from onward.client.transports.transport import Query, Transport
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 PATIENCE_S = 60.0
-"""How long a server may be away before whoever follows is told."""
+"""How long a server may be away before the follower gets an error."""
 
 
 class StreamEvent(NamedTuple):
@@ -25,14 +25,14 @@ class StreamEvent(NamedTuple):
 async def follow(
     transport: Transport, path: str, query: Query, after: str, *, patience_s: float = PATIENCE_S
 ) -> AsyncGenerator[StreamEvent, None]:
-    """Yield what a stream tells after an id, connecting again as often as needed, until it is over.
+    """Yield the events of a stream after an id, connecting again as often as needed, until it ends.
 
     UnreachableError when the server was away for longer than the patience.
     """
     clock = asyncio.get_running_loop().time
     heard, pause_s = clock(), FIRST_PAUSE_S
     while True:
-        told_any = False
+        received = False
         try:
             headers = {"accept": "text/event-stream", **({"last-event-id": after} if after else {})}
             async with transport.stream(path, query, headers) as answer:
@@ -42,21 +42,21 @@ async def follow(
                     raise refusal(answer.status, b"".join([chunk async for chunk in answer.chunks]))
                 heard = clock()
                 async with aclosing(read_stream(answer.chunks)) as stream:
-                    async for told in stream:
-                        heard, pause_s, told_any = clock(), FIRST_PAUSE_S, True
-                        after = told.id
-                        yield told
+                    async for event in stream:
+                        heard, pause_s, received = clock(), FIRST_PAUSE_S, True
+                        after = event.id
+                        yield event
         except UnreachableError:
             if clock() - heard >= patience_s:
                 raise
-        if told_any:
+        if received:
             continue  # it ended with the run, most likely: ask at once
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
 async def read_stream(chunks: AsyncIterator[bytes]) -> AsyncGenerator[StreamEvent, None]:
-    """Yield the events in a `text/event-stream`; one that is cut off at the end is not told."""
+    """Yield the events in a `text/event-stream`; one that is cut off at the end is dropped."""
     pending = b""
     last, data = "", b""
     async for chunk in chunks:

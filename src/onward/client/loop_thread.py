@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for whoever has none."""
+"""An event loop in a thread of its own, for programs that have none; and methods that use it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from onward.client.errors import UnreachableError
 
 T = TypeVar("T")
-CLOSED = "the engine was closed meanwhile"
+P = ParamSpec("P")
+_CLOSED = "the engine was closed meanwhile"
 
 
 class Portal:
@@ -21,8 +22,8 @@ class Portal:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._quiet = False
-        self._door = threading.Lock()
-        """Whoever comes is let in before `quiet`, and told by it, or is turned away after it."""
+        self._lock = threading.Lock()
+        """A call begins before `quiet`, which then cancels it, or is refused after it."""
         self._working: set[Future[Any]] = set()
         self._thread = threading.Thread(target=self._run, name="onward-client", daemon=True)
         self._thread.start()
@@ -32,18 +33,18 @@ class Portal:
         self._loop.run_forever()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what a coroutine comes to; whoever is interrupted cancels it."""
-        with self._door:
+        """Return the result of a coroutine; an interrupted caller cancels it."""
+        with self._lock:
             if self._quiet:
                 work.close()
-                raise UnreachableError(CLOSED)
+                raise UnreachableError(_CLOSED)
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
             self._working.add(future)
         future.add_done_callback(self._working.discard)
         try:
             return future.result()
         except CancelledError:
-            raise UnreachableError(CLOSED) from None
+            raise UnreachableError(_CLOSED) from None
         except BaseException:
             future.cancel()
             raise
@@ -62,11 +63,11 @@ class Portal:
                 self.call(_closed(close))
 
     def quiet(self) -> None:
-        """Cancel everything that is under way: whoever waits for it is told, and let nobody in."""
-        with self._door:
+        """Cancel every call, which its caller sees as an error, and refuse new ones."""
+        with self._lock:
             self._quiet = True
-        for one in tuple(self._working):
-            one.cancel()
+        for future in tuple(self._working):
+            future.cancel()
 
     def close(self, last: Coroutine[Any, Any, None] | None = None) -> None:
         """End the loop and its thread, after the last thing that is to be done there."""
@@ -88,14 +89,11 @@ async def _closed(close: Any) -> None:
     await close()
 
 
-# -- Methods for coroutines as methods that wait, with the same parameters and the same words.
-
-
-P = ParamSpec("P")
+# -- mirrors: methods for coroutines as methods that wait ----------------------------------------
 
 
 class Mirror(Protocol):
-    """Has something for coroutines, and a place where those run."""
+    """An object with methods for coroutines, and the portal in which those run."""
 
     @property
     def portal(self) -> Portal:
@@ -108,10 +106,10 @@ class Mirror(Protocol):
         ...
 
 
-def waiting(
+def mirror_call(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Mirror, P], T]:
-    """Return a method that waits for what `method` of `inner` comes to."""
+    """Return a method that waits for the result of `method` of `inner`."""
 
     def call(self: Mirror, /, *given: P.args, **more: P.kwargs) -> T:
         return self.portal.call(method(self.inner, *given, **more))
@@ -120,7 +118,7 @@ def waiting(
     return call
 
 
-def iterating(
+def mirror_iterator(
     method: Callable[Concatenate[Any, P], AsyncIterator[T]],
 ) -> Callable[Concatenate[Mirror, P], Iterator[T]]:
     """Return a method that iterates over what `method` of `inner` yields."""

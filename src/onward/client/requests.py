@@ -13,11 +13,12 @@ from onward.client.transports.transport import PREFIX, Response, Transport
 from onward.client.values import Listing
 
 T = TypeVar("T")
+PAGE_ITEMS = 200
 Opener = Callable[[], AbstractAsyncContextManager[Transport]]
 
 
 class ApiRequests:
-    """Whoever asks one API, from `open` until `close`."""
+    """Requests to one API, from `open` until `close`."""
 
     def __init__(self, opener: Opener) -> None:
         self._opener = opener

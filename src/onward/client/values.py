@@ -1,4 +1,4 @@
-"""What the API tells, as a client gets it. Fields that a newer server adds are passed over."""
+"""What the API answers, as a client reads it. Fields that a newer server adds are ignored."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A node of a workflow, with how many visits came to what."""
+    """A node of a workflow, with the number of its visits by outcome."""
 
     node_id: str
     type: str | None
@@ -173,7 +173,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     cursor: str = ""
-    """Where a stream of several runs goes on after this event."""
+    """Where a stream of several runs continues after this event."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

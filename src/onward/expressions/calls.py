@@ -188,7 +188,7 @@ def _enter(definition: JqFunction, env: Env, path: Path, value: Any) -> Iterator
             yield flow
             outside = meter.descend(definition.levels)
     except GeneratorExit:
-        # Dropped while paused: the depth belongs to whoever runs now.
+        # Dropped while paused: the depth belongs to the filter that runs now.
         raise
     except BaseException:
         meter.depth = outside

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from onward.errors import ExpressionError
 
@@ -72,7 +72,9 @@ def _read_step(text: str) -> Step:
     return str(json.loads(inner)) if inner.startswith('"') else int(inner)
 
 
-def type_name(value: Any) -> str:
+def type_name(
+    value: Any,
+) -> Literal["null", "boolean", "number", "string", "array", "object"]:
     """Return the JSON type of `value` in jq's words."""
     match value:
         case None:

@@ -496,10 +496,10 @@ class Coordination:
         taken = self._cells.get(ask.scope, "taken", ask.by)
         if taken is not None:
             return Taken(*taken)
-        kept = self._list("signal", ask.address)
-        if kept:
-            signal, content = kept[0]
-            self._cells.put(ROOT, "signal", ask.address, tuple(kept[1:]))
+        saved = self._list("signal", ask.address)
+        if saved:
+            signal, content = saved[0]
+            self._cells.put(ROOT, "signal", ask.address, tuple(saved[1:]))
             return self._give(ask.scope, ask.by, signal, content)
         waiting = self._list("waiter", ask.address)
         if all(unit != ask.by for unit, _ in waiting):
@@ -521,8 +521,8 @@ class Coordination:
                 return cast(str, unit)
         if waiting:
             self._cells.put(ROOT, "waiter", ask.address, ())
-        kept = self._list("signal", ask.address)
-        self._cells.put(ROOT, "signal", ask.address, (*kept, (ask.by, ask.content)))
+        saved = self._list("signal", ask.address)
+        self._cells.put(ROOT, "signal", ask.address, (*saved, (ask.by, ask.content)))
         self._cells.put(ROOT, "heard", ask.by, "")
         return None
 

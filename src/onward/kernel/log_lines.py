@@ -55,7 +55,7 @@ class VisitLog:
         last = self._lines[-1].at_ms if self._lines else 0
         many = f"{self._dropped} more line{'s' * (self._dropped != 1)}"
         word = LogLineRecord(
-            at_ms=last, level="warning", message=f"{many} of this visit are not kept"
+            at_ms=last, level="warning", message=f"{many} of this visit were dropped"
         )
         return (*self._lines, word)
 

@@ -28,17 +28,19 @@ class RetryPolicy:
         """
         if attempt >= self.max_attempts or (self.on and code not in self.on):
             return None
-        seconds = min(self._raw(attempt), self.max_delay)
+        seconds = min(self.delay * backoff_factor(self.backoff, attempt), self.max_delay)
         return round(1000 * seconds * (1 - self.jitter * dice))
 
-    def _raw(self, attempt: int) -> float:
-        match self.backoff:
-            case "constant":
-                return self.delay
-            case "linear":
-                return self.delay * attempt
-            case "exponential":
-                # Beyond 2^62 any delay is past every max_delay; the bound keeps the float finite.
-                return float(self.delay * 2 ** min(attempt - 1, 62))
-            case _:
-                assert_never(self.backoff)
+
+def backoff_factor(backoff: Backoff, attempt: int) -> int:
+    """Return by how much the delay after failed attempt number `attempt` is multiplied."""
+    match backoff:
+        case "constant":
+            return 1
+        case "linear":
+            return attempt
+        case "exponential":
+            # Beyond 2^62 any delay is past every limit; the bound keeps the number small.
+            return int(2 ** min(attempt - 1, 62))
+        case _:
+            assert_never(backoff)

@@ -1,4 +1,4 @@
-"""Packages that only some calls need: brought in when such a call is made."""
+"""Failures of nodes: parameters that make no request, packages that are not installed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import Any
 
 from onward.distribution import install_command
+from onward.kernel.outcome import Failed, NodeError
+from onward.ports.nodes.outside import OutsideError
 
-# -- How the parts of a node say that its parameters cannot be carried out.
 
-
-class Refused(Exception):  # noqa: N818  (a verdict on the parameters, not a fault of the program)
+class RefusedError(Exception):
     """The parameters do not make a request that may be sent; the node turns this into `Failed`."""
 
     def __init__(self, message: str, code: str) -> None:
@@ -18,10 +18,22 @@ class Refused(Exception):  # noqa: N818  (a verdict on the parameters, not a fau
         super().__init__(message)
 
 
-def optional(module: str, extra: str) -> Any:
-    """Return a module; Refused, with the remedy, when the extra it comes with is not installed."""
+def bad_request(message: str) -> RefusedError:
+    """Return the refusal of a request that cannot be built."""
+    return RefusedError(message, "HTTP_REQUEST")
+
+
+def failure_of(problem: RefusedError | OutsideError, where: str = "") -> Failed:
+    """Return the outcome of a node; `where` names what could not be reached."""
+    outside = where and isinstance(problem, OutsideError)
+    return Failed(NodeError(f"{where}: {problem}" if outside else str(problem), problem.code))
+
+
+def import_optional(module: str, extra: str) -> Any:
+    """Return a module; RefusedError, with the remedy, when its extra is not installed."""
     try:
         return import_module(module)
     except ModuleNotFoundError:
-        message = f"this worker lacks a package for that: install it with {install_command(extra)}"
-        raise Refused(message, "HTTP_REQUEST") from None
+        raise bad_request(
+            f"this worker lacks a package for that: install it with {install_command(extra)}"
+        ) from None

@@ -1,4 +1,4 @@
-"""The names of the queues (RFC 001 section 8, RFC 005 section 5), and which message goes where."""
+"""The names of the queues (RFC 001 section 8, RFC 005 section 5), and the queue of each message."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ def queue_of(token: Token) -> str:
     return TIMEOUT if token.signal == "timeout" else EXECUTION
 
 
-OUTSIDE = 5
-"""The least level of a token outside splits, and above every level of one inside. Brokers with two
+OUTSIDE_LEVEL = 5
+"""The lowest level of a token outside splits, above every level of one inside. Brokers with two
 levels only (quorum queues of RabbitMQ 4.0 to 4.2) draw their line there."""
 
 
 def level_of(token: Token) -> int:
-    """Return how soon the broker shall deliver a token: the higher, the sooner, 0 to 10.
+    """Return the priority of a token at the broker: the higher, the sooner, 0 to 10.
 
-    What is outside splits goes first, so a split of any size delays no other run. Inside, deeper is
-    sooner: what is begun is finished before more is begun. The page that sends more items goes with
-    them, behind those already sent. A run's own priority raises all its tokens within these bounds.
+    Tokens outside splits go first, so a split of any size delays no other run. Inside, deeper is
+    sooner: started items are finished before more are started. The page that sends more items goes
+    with them, behind those already sent. A run's own priority raises all its tokens within these
+    bounds.
     """
     if token.signal == "probe":
-        return 0  # it looks for messages that were sent before it: it must not overtake them
+        return 0  # it must not overtake the messages that it looks for
     depth = len(token.lineage_stack) + (token.signal == "page")
     own = max(0, token.priority)
     if not depth:
-        return min(OUTSIDE + own, 10)
-    return min(own + min(depth, 3) - 1, OUTSIDE - 1)
+        return min(OUTSIDE_LEVEL + own, 10)
+    return min(own + min(depth, 3) - 1, OUTSIDE_LEVEL - 1)

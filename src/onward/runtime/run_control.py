@@ -1,4 +1,4 @@
-"""Steering runs: what can be decided about one, the same embedded and on a cluster."""
+"""Run control: what can be decided about a run, the same embedded and on a cluster."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from onward.ports.cluster.inspection import Barrier
 from onward.ports.storage.run_decisions import RunDecisions
 from onward.ports.storage.start_rules import StartRules
 
-HIGHEST = 5
-
 
 class SplitChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change about the runs of a split that still wait for items."""
+    """What to change about the instances of a split that still wait for items."""
 
     split: str
     item: tuple[tuple[str, int], ...] = ()
-    """Only inside this item."""
+    """Only inside this item of the splits around it."""
     window: int | None = None
     """How many items may be in flight; None: as before."""
     budget: int | None = None
@@ -29,13 +27,13 @@ class SplitChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunControl(Protocol):
-    """Steers runs that go on."""
+    """Controls runs that are running."""
 
     controls: RunDecisions
     flow: StartRules
 
     async def cancel(self, run: RunRecord, reason: str) -> bool:
-        """End a run as cancelled, and tell its nodes; False when it has ended already."""
+        """End a run as cancelled, and stop its nodes; False when it has ended already."""
         ...
 
     async def expire(self, run: RunRecord) -> bool:
@@ -43,35 +41,35 @@ class RunControl(Protocol):
         ...
 
     async def pause(self, run: RunRecord) -> bool:
-        """Let no node of a run begin, those that run finish; False when it has ended."""
+        """Start no more nodes of a run, let running ones finish; False when it has ended."""
         ...
 
     async def resume(self, run: RunRecord) -> bool:
-        """Let a run go on; False when it has ended."""
+        """Let a paused run continue: parked messages are sent; False when it has ended."""
         ...
 
     async def adjust(self, run: RunRecord, change: SplitChange) -> int:
-        """Change the runs of a split that still wait for items, and say how many there are."""
+        """Change the instances of a split that still wait for items, and return their number."""
         ...
 
     async def start_of(self, execution_id: str) -> bytes:
-        """Return the tokens a run began with, as a JSON array; b"" if they are not known."""
+        """Return the tokens that a run started with, as a JSON array; b"" if they are not known."""
         ...
 
     async def history(self, execution_id: str) -> list[VisitRecord]:
-        """Return what every visit of a run came to, with the outputs of large ones by reference."""
+        """Return every visit of a run, with large outputs by reference."""
         ...
 
 
-def meant(barrier: Barrier, change: SplitChange) -> bool:
+def concerns(barrier: Barrier, change: SplitChange) -> bool:
     """Return whether a change is about a barrier."""
     origin = barrier.origin
     path = tuple((frame.split_node_id, frame.item_index) for frame in origin.lineage_stack)
     return origin.current_node == change.split and path[: len(change.item)] == change.item
 
 
-def adjustment(barrier: Barrier, change: SplitChange) -> Adjust:
-    """Return what a change asks of a barrier: what it does not name stays as it is."""
+def adjustment_of(barrier: Barrier, change: SplitChange) -> Adjust:
+    """Return the adjustment of a barrier: what the change does not name stays as it is."""
     budget = barrier.budget if change.budget is None else change.budget
     return Adjust(
         split=barrier.split,

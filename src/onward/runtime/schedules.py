@@ -35,14 +35,14 @@ _MINUTE = timedelta(minutes=1)
 
 
 class FiringPlan(NamedTuple):
-    """What to do with the times of a schedule that have come."""
+    """What to do with the times of a schedule that are due."""
 
     fire: tuple[int, ...]
     """Those to fire, in order."""
     missed: int
-    """How many are given up."""
+    """How many are skipped for good."""
     next_due: int | None
-    """The first that has not come; None when there is none left."""
+    """The first that is still to come; None when there is none left."""
 
 
 def plan(schedule: Schedule, anchor_ms: int, due_ms: int, now_ms: int) -> FiringPlan:
@@ -126,7 +126,7 @@ def _names_its_times(expression: str) -> bool:
 
 
 def _cron(schedule: Cron, after_ms: int) -> Iterator[int]:
-    """Walk along the wall clock, and give every time its moments."""
+    """Iterate over the wall clock times of an expression, as moments."""
     zone = zone_of(schedule.time_zone)
     once = _names_its_times(schedule.expression)
     after = EPOCH + timedelta(milliseconds=after_ms)
@@ -165,7 +165,7 @@ def _walls(expression: str, begin: datetime) -> Iterator[datetime]:
 
 def _shifts(moment: datetime, zone: ZoneInfo) -> bool:
     around = (moment - WIDEST_SHIFT, moment, moment + WIDEST_SHIFT)
-    return len({one.astimezone(zone).utcoffset() for one in around}) > 1
+    return len({near.astimezone(zone).utcoffset() for near in around}) > 1
 
 
 def _moments_of(wall: datetime, zone: ZoneInfo, once: bool) -> tuple[int | None, int | None]:

@@ -21,12 +21,12 @@ from onward.kernel.lineage import Lineage
 from onward.kernel.messages import Token, encode_message
 from onward.kernel.program import Program
 from onward.kernel.records import VisitKey, VisitRecord
-from onward.languages.graph.dependents import followers, tolerant
+from onward.languages.graph.dependents import followers_of, tolerant_nodes
 from onward.languages.graph.document import parse_definition
 from onward.languages.graph.program import GraphProgram, compile_graph
 from onward.ports.nodes.node import Catalogue
 from onward.runtime.control.retry_history import RetriedRun, RunOutline, kept_of
-from onward.runtime.token.restore import restorations
+from onward.runtime.token.restore import restorations_of
 from onward.simulation.checkers import BrokenError, check_result
 from onward.simulation.generate import Plan, generate
 from onward.simulation.reference import ReferenceInterpreter
@@ -104,7 +104,7 @@ class SecondAttempt(PausedWorld):
         first = before.start[0]
         self.restored = {
             restoration.token_id: restoration
-            for restoration in restorations(program, first, pairs, ended)
+            for restoration in restorations_of(program, first, pairs, ended)
         }
 
     def run(self, given: Any) -> Witness:
@@ -159,7 +159,7 @@ def heal(plan: Plan, program: GraphProgram) -> Plan:
         if node.error.type == "halt"
         and plan.failures.get(node.id, 0) >= (node.retry.max_attempts if node.retry else 1)
     }
-    tolerated = tolerant(program.wiring)
+    tolerated = tolerant_nodes(program.wiring)
     return replace(
         plan,
         failures={name: many for name, many in plan.failures.items() if name not in spent},
@@ -174,7 +174,7 @@ def try_again(seed: int, catalogue: Catalogue, rules: Any = Coordination) -> int
     """
     plan = generate(seed)
     program = compile_graph(parse_definition(plan.document), catalogue, page=2)
-    outline = RunOutline(followers(program.wiring), tolerant(program.wiring))
+    outline = RunOutline(followers_of(program.wiring), tolerant_nodes(program.wiring))
     given, healed = {"seed": seed}, heal(plan, program)
     try:
         first = PausedWorld(program, behaviour(plan), seed * 7 + 1, rules)

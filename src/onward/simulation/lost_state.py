@@ -18,7 +18,7 @@ from onward.kernel.effects import Begin, Forget, Report, Supersede
 from onward.kernel.messages import Token, state_id_of
 from onward.kernel.program import Program
 from onward.kernel.timestamps import LATEST_MS
-from onward.runtime.token.restore import restorations
+from onward.runtime.token.restore import restorations_of
 from onward.simulation.signals import Send
 from onward.simulation.world import HARSH, Behave, Witness, World
 
@@ -123,7 +123,7 @@ class RuinedWorld(World):
         self.missing = False
         state = self.state(state_id_of("exec", self.generation))
         history = [(visit, visit.output) for visit in self.history.values()]
-        restored = list(restorations(self.program, self.start[0], history))
+        restored = list(restorations_of(self.program, self.start[0], history))
         for restoration in restored:
             state.answer(restoration)
         self.restored = frozenset(restoration.token_id for restoration in restored)

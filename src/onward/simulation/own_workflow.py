@@ -19,6 +19,7 @@ from onward.kernel.lineage import describe
 from onward.kernel.messages import CompletionMessage, Token
 from onward.kernel.outcome import Failed, NodeError, Outcome, Succeeded
 from onward.kernel.program import Activity
+from onward.languages.graph.control_nodes import MergeNode
 from onward.languages.graph.program import GraphProgram
 from onward.languages.serverless.model import (
     Catch,
@@ -95,9 +96,9 @@ def find_obstacle(program: AnyProgram) -> str:
         return ""
     for task in program.workflow.tasks.values():
         if isinstance(task, ListenTask):
-            return f"{task.at} listens, and nobody publishes events in a rehearsal"
+            return f"{task.at} listens for events, and a simulation publishes none"
         if isinstance(task, ConsumeTask):
-            return f"{task.at} takes messages, and nobody sends any in a rehearsal"
+            return f"{task.at} consumes messages, and a simulation sends none"
     return ""
 
 
@@ -106,7 +107,7 @@ def races(program: AnyProgram) -> bool:
     if isinstance(program, ServerlessProgram):
         return any(map(_races, program.workflow.tasks.values()))
     for node in program.wiring.nodes.values():
-        if node.kind == "merge" and node.fixed.wait_mode != "wait_for_all":
+        if isinstance(node.join, MergeNode) and node.join.wait_mode != "wait_for_all":
             return True
         if node.kind not in ("merge", "aggregator") and len(node.into) > 1:
             return True

@@ -163,7 +163,7 @@ Feature: call openapi
 
     Examples:
       | operation | given            | why                                   |
-      | getPet    | {}               | the path parameter 'id' is not given  |
+      | getPet    | {}               | the path parameter 'id' is missing    |
       | getPet    | {id: 1, more: 2} | no parameter 'more'                   |
       | putPet    | {id: 1}          | needs a body                          |
       | nothing   | {}               | no operation 'nothing': it has getPet |

@@ -131,4 +131,4 @@ Feature: functions of the document
       - go: {call: nothing}
       """
     When the workflow is executed
-    Then the workflow should be refused at /do/0/go/call because: calling the function "nothing"
+    Then the workflow should be refused at /do/0/go/call because: there is no function "nothing"

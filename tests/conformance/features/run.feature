@@ -200,7 +200,7 @@ Feature: run
       """
       {type: "https://serverlessworkflow.io/spec/1.0.0/errors/communication", status: 500, instance: /do/0/say}
       """
-    And the detail of the error should say: http://scripts/none.py is not there: 404
+    And the detail of the error should say: http://scripts/none.py cannot be fetched: 404
 
   Scenario Outline: a container is removed when it should be
     Given running container is allowed

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from onward.distribution import install_command
 from onward.errors import InputError
 from onward.ports.security.accounts import Passwords
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 MOST_AT_ONCE = 2
 """Each takes 64 MiB and all of a core for some ten milliseconds: the others wait."""
@@ -16,15 +21,18 @@ class HostPasswords:
     """Hashes in threads, a few at a time."""
 
     def __init__(self) -> None:
+        self._free = asyncio.Semaphore(MOST_AT_ONCE)
+        self._unknown_hash = ""
+
+    @cached_property
+    def _hasher(self) -> PasswordHasher:
         try:
             from argon2 import PasswordHasher  # noqa: PLC0415  (an extra: it may be missing)
         except ModuleNotFoundError:
             raise InputError(
-                f"the API needs argon2-cffi, which is not installed: {install_command('server')}"
+                f"passwords need argon2-cffi, which is not installed: {install_command('server')}"
             ) from None
-        self._hasher = PasswordHasher()
-        self._free = asyncio.Semaphore(MOST_AT_ONCE)
-        self._unknown_hash = ""
+        return PasswordHasher()
 
     async def hash(self, password: str) -> str:
         async with self._free:

@@ -1,21 +1,29 @@
-"""From a URL to a store that is reachable, writable and up to date."""
+"""Connections to PostgreSQL: what it is called in a message, what can go wrong, and how to use it.
+
+First the address and the errors, in one line with the remedy and never with the password; then
+`PostgresConnections`, on which everything here stands; then `PostgresDatabase`, the seam of the
+shared SQL.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 from asyncpg import Pool, Record
 from asyncpg.pool import PoolConnectionProxy
 
-from onward.adapters.sql.database import SqlDatabase, Step
+from onward.adapters.sql.database import DuplicateError, Row, SqlDatabase, Step, Steps
 from onward.errors import StorageError, StorageUnavailableError
 
-# -- What PostgreSQL and the way to it can refuse, in one line with the remedy. Never the password.
+T = TypeVar("T")
 
+ACQUIRE_TIMEOUT_S = 30
+
+PooledConnection: TypeAlias = "PoolConnectionProxy[Record]"
 
 FAILURES = (
     asyncpg.PostgresError,
@@ -28,15 +36,18 @@ FAILURES = (
 _PASSING = (
     OSError,
     asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,  # it starts or stops, or someone ended the connection
+    asyncpg.OperatorInterventionError,  # it starts or stops, or ended the connection
     asyncpg.InsufficientResourcesError,
     asyncpg.ReadOnlySQLTransactionError,  # a standby may be about to become the primary
 )
-_FORM = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+_URL_FORM = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+
+
+# -- addresses and errors ----------------------------------------------------------------------
 
 
 def place_of(url: str) -> str:
-    """Return where a URL leads, fit to be shown: hosts and ports as written, and the database.
+    """Return the address in a URL, fit to be shown: hosts and ports as written, and the database.
 
     Raises StorageError for a URL that cannot be read. A character that should have been escaped
     moves parts of a password to other places, so nothing of such a URL is repeated.
@@ -52,20 +63,24 @@ def place_of(url: str) -> str:
 
 
 def unreadable() -> StorageError:
-    """Return the error for a URL that leads nowhere: its form, and nothing of itself."""
+    """Return the error for a URL that cannot be read: the form, and nothing of the URL."""
     return StorageError(
-        f"the PostgreSQL URL cannot be read: write {_FORM},"
+        f"the PostgreSQL URL cannot be read: write {_URL_FORM},"
         " with special characters in the password escaped (@ as %40, / as %2F)"
     )
 
 
 def failure(problem: Exception, place: str) -> StorageError:
-    """Return the error that tells what went wrong at `place`, and what to do."""
-    kind = StorageUnavailableError if isinstance(problem, _PASSING) else StorageError
-    return kind(f"PostgreSQL at {place} {_told(problem)}")
+    """Return the error that says what went wrong at `place`, and what to do."""
+    kind: type[StorageError] = StorageError
+    if isinstance(problem, _PASSING):
+        kind = StorageUnavailableError
+    elif isinstance(problem, asyncpg.UniqueViolationError):
+        kind = DuplicateError
+    return kind(f"PostgreSQL at {place} {_described(problem)}")
 
 
-def _told(problem: Exception) -> str:
+def _described(problem: Exception) -> str:
     match problem:
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
             return "refuses the user: check user name and password in the URL, and pg_hba.conf"
@@ -92,20 +107,15 @@ def _told(problem: Exception) -> str:
 
 
 def _line(problem: Exception) -> str:
-    """Return the first line of what is said: details of the server can be long."""
+    """Return the first line of a message: details of the server can be long."""
     return (str(problem) or type(problem).__name__).splitlines()[0]
 
 
-# -- What everything on PostgreSQL stands on: connections of one pool, and errors in one line.
-
-
-ACQUIRE_TIMEOUT_S = 30
-
-PooledConnection: TypeAlias = "PoolConnectionProxy[Record]"
+# -- connections of a pool ---------------------------------------------------------------------
 
 
 class PostgresConnections:
-    """Uses connections of a pool that somebody else opens and closes."""
+    """Uses connections of a pool that its owner opens and closes."""
 
     def __init__(self, pool: Pool[Record], place: str = "its address") -> None:
         self.pool = pool
@@ -113,7 +123,7 @@ class PostgresConnections:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[PooledConnection]:
-        """Lend a connection; StorageError for whatever the server or the way to it refuses."""
+        """Lend a connection; StorageError for whatever the server or the network refuses."""
         try:
             async with self.pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 yield connection
@@ -121,24 +131,37 @@ class PostgresConnections:
             raise failure(problem, self.place) from problem
 
 
-# -- The tables of access in PostgreSQL.
+# -- the seam of the shared SQL ------------------------------------------------------------------
 
 
 class PostgresDatabase(PostgresConnections):
-    """`Tables` that any number of processes share."""
+    """The `SqlDatabase` that any number of processes share."""
 
-    async def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return what a question comes to."""
+    async def rows(self, statement: str, *values: Any) -> list[Row]:
         async with self.connection() as db:
-            return [tuple(row.values()) for row in await db.fetch(statement, *values)]
+            return await _fetch(db, (statement, values))
 
     async def change(self, first: Step, *more: Step) -> int:
-        """Do all steps together, unless the first changes nothing."""
         async with self.connection() as db, db.transaction():
             changed = int((await db.execute(first[0], *first[1])).rpartition(" ")[2])
             for statement, values in more if changed else ():
                 await db.execute(statement, *values)
         return changed
+
+    async def transact(self, steps: Steps[T]) -> T:
+        async with self.connection() as db, db.transaction():
+            try:
+                step = next(steps)
+                while True:
+                    step = steps.send(await _fetch(db, step))
+            except StopIteration as end:
+                result: T = end.value
+        return result
+
+
+async def _fetch(db: PooledConnection, step: Step) -> list[Row]:
+    statement, values = step
+    return [tuple(row) for row in await db.fetch(statement, *values)]
 
 
 _conforms: type[SqlDatabase] = PostgresDatabase

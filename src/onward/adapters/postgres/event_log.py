@@ -1,18 +1,15 @@
-"""The event log of runs: written inside the fold that makes it true, with a word to every master.
+"""The event log of runs: written inside the fold that it reports, with a notice to every master.
 
-The rows of the batch's runs are locked by then, so numbers are given out one fold at a time and
-have no gaps.
+The rows of the batch's runs are locked by then, so numbers are assigned one fold at a time and have
+no gaps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Mapping, Sequence
 
-from asyncpg import Record
-from asyncpg.pool import PoolConnectionProxy
-
-from onward.adapters.postgres.rows import columns
+from onward.adapters.postgres.connection import PooledConnection
+from onward.adapters.postgres.statements import columns
 from onward.kernel.history import HistoryEntries, is_passing
 from onward.kernel.messages import CompletionMessage, NodeStatusMessage
 from onward.kernel.records import VisitKey
@@ -27,16 +24,14 @@ from onward.kernel.run_events import (
 )
 
 CHANNEL = "onward_events"
-MANY = "*"
-"""Said instead of the runs when they are too many for one word."""
-NAMED_AT_ONCE = 40
+MANY_RUNS = "*"
+"""Sent instead of the runs when they are too many for one notice."""
+MOST_RUNS_NAMED = 40
 
-_Connection: TypeAlias = "PoolConnectionProxy[Record]"
-
-# Of visits whose news has no line of history in this batch: which have one already.
+# Of visits with a report but no line of history in this batch: which have one already.
 _STALE = """
 SELECT node_run.execution_id, node_run.token_id, node_run.node_id
-FROM unnest($1::text[], $2::text[], $3::text[]) AS one (execution_id, token_id, node_id)
+FROM unnest($1::text[], $2::text[], $3::text[]) AS visit (execution_id, token_id, node_id)
 JOIN node_run USING (execution_id, token_id, node_id)
 """
 
@@ -47,15 +42,17 @@ RETURNING execution_id, started_ms
 """
 
 _NUMBERS = """
-UPDATE execution SET last_event = execution.last_event + one.many
-FROM unnest($1::text[], $2::bigint[]) AS one (execution_id, many)
-WHERE execution.execution_id = one.execution_id
+UPDATE execution SET last_event = execution.last_event + added.many
+FROM unnest($1::text[], $2::bigint[]) AS added (execution_id, many)
+WHERE execution.execution_id = added.execution_id
 RETURNING execution.execution_id, execution.last_event
 """
 
-# Places are given out one transaction after the other, so their order is that of the commits and
-# whoever has read up to one has missed nothing. Commits that notify queue up in any case.
-_IN_TURN = f"SELECT pg_advisory_xact_lock({0x77656676})"
+# Places are assigned one transaction after the other, so their order is that of the commits and a
+# reader that is past one has missed nothing. Commits that notify queue up in any case.
+IN_TURN = f"SELECT pg_advisory_xact_lock({0x77656676})"
+
+NOTIFY = "SELECT pg_notify($1, $2)"
 
 _APPEND = """
 INSERT INTO event (execution_id, seq, body)
@@ -64,59 +61,64 @@ SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])
 
 
 async def append_batch(
-    db: _Connection,
+    db: PooledConnection,
     statuses: Sequence[NodeStatusMessage],
     completions: Sequence[CompletionMessage],
     entries: HistoryEntries,
     fresh: set[VisitKey],
     ended_now: set[str],
 ) -> None:
-    """Append what a fold adds to the logs of its runs."""
-    recorded = {visit.key for visit in entries.visits}
-    asked = {
+    """Append the events of a fold to the logs of its runs."""
+    recorded = {
+        VisitKey(visit.execution_id, visit.token_id, visit.node_id) for visit in entries.visits
+    }
+    unknown = {
         visit_of(status) for status in statuses if is_passing(status) and not is_counted(status)
     } - recorded
     stale = recorded - fresh
-    if asked:
-        stale |= {VisitKey(*row) for row in await db.fetch(_STALE, *columns(asked))}
+    if unknown:
+        stale |= {VisitKey(*row) for row in await db.fetch(_STALE, *columns(unknown))}
     await append(
         db, events_of_batch(statuses, completions, fresh=fresh, stale=stale, ended_now=ended_now)
     )
 
 
-async def append(db: _Connection, events: Mapping[str, Sequence[RunEvent]]) -> None:
+async def append(db: PooledConnection, events: Mapping[str, Sequence[RunEvent]]) -> None:
     """Append events to the logs of runs whose rows this transaction has locked."""
-    told = {run: some for run, some in events.items() if some}
-    if not told:
+    drafts = {name: new for name, new in events.items() if new}
+    if not drafts:
         return
-    stored = await _begun(db, list(told))
-    rows = await db.fetch(_NUMBERS, *columns((run, len(some)) for run, some in told.items()))
-    for run, last in rows:
-        stored += number_events(run, told[run], last - len(told[run]))
+    stored = await _first_events(db, list(drafts))
+    counts = columns((name, len(new)) for name, new in drafts.items())
+    for name, last in await db.fetch(_NUMBERS, *counts):
+        stored += number_events(name, drafts[name], last - len(drafts[name]))
     await _insert(db, stored)
-    await notify(db, told)
+    await _notify(db, drafts)
 
 
-async def begin(db: _Connection, execution_id: str) -> None:
+async def begin(db: PooledConnection, execution_id: str) -> None:
     """Write the first event of a run, unless its log has begun already."""
-    stored = await _begun(db, [execution_id])
+    stored = await _first_events(db, [execution_id])
     if stored:
         await _insert(db, stored)
-        await notify(db, [execution_id])
+        await _notify(db, [execution_id])
 
 
-async def _insert(db: _Connection, stored: Sequence[StoredEvent]) -> None:
+async def _insert(db: PooledConnection, stored: Sequence[StoredEvent]) -> None:
     """Write events in the order of all runs; the last thing that a transaction waits for."""
-    await db.execute(_IN_TURN)
+    await db.execute(IN_TURN)
     await db.execute(_APPEND, *columns(stored))
 
 
-async def _begun(db: _Connection, runs: list[str]) -> list[StoredEvent]:
-    rows = await db.fetch(_BEGIN, runs)
-    return [one for run, at_ms in rows for one in number_events(run, [started_event(at_ms)], 0)]
+async def _first_events(db: PooledConnection, execution_ids: list[str]) -> list[StoredEvent]:
+    """Return the first event of each run whose log has not begun."""
+    rows = await db.fetch(_BEGIN, execution_ids)
+    return [
+        event for name, at_ms in rows for event in number_events(name, [started_event(at_ms)], 0)
+    ]
 
 
-async def notify(db: _Connection, runs: Mapping[str, object] | Sequence[str]) -> None:
-    """Tell every master which runs have news, when this transaction is committed."""
-    word = ",".join(runs) if len(runs) <= NAMED_AT_ONCE else MANY
-    await db.execute("SELECT pg_notify($1, $2)", CHANNEL, word)
+async def _notify(db: PooledConnection, execution_ids: Collection[str]) -> None:
+    """Notify every master of the runs with new events, when this transaction is committed."""
+    few = len(execution_ids) <= MOST_RUNS_NAMED
+    await db.execute(NOTIFY, CHANNEL, ",".join(execution_ids) if few else MANY_RUNS)

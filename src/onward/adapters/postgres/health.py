@@ -1,4 +1,4 @@
-"""Looking at a PostgreSQL without changing it."""
+"""The health of a PostgreSQL, read without changing it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONNECT_TIMEOUT_S = 10
 
 @dataclass(frozen=True, slots=True)
 class PostgresFacts:
-    """How a PostgreSQL and the database in it are."""
+    """Facts about a PostgreSQL and the database in it."""
 
     place: str
     version: str
@@ -31,7 +31,7 @@ class PostgresFacts:
 
 
 async def inspect_postgres(url: str, clock: Clock) -> PostgresFacts:
-    """Return how the database at `url` is; raise StorageError when it cannot be reached or read."""
+    """Return facts about the database at `url`; StorageError when it cannot be reached or read."""
     place = place_of(url)
     try:
         connection: Connection[Record] = await asyncpg.connect(

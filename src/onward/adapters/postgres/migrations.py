@@ -1,7 +1,7 @@
-"""Bringing a database up to date: every process does it when it opens the store.
+"""Migrations of a PostgreSQL: every process brings it up to date when it opens the store.
 
-    NNNN_pre_what.sql          only adds: processes of every earlier release go on working
-    NNNN_after_MMMM_what.sql   takes away or changes: only those that know migration MMMM go on
+    NNNN_pre_what.sql          only adds: processes of every earlier release still work
+    NNNN_after_MMMM_what.sql   removes or changes: only those that know migration MMMM still work
 
 So a release may run beside the one before it, and one that is too old for the tables is refused.
 """
@@ -18,9 +18,10 @@ from asyncpg.pool import PoolConnectionProxy
 
 from onward.errors import StorageError
 
-_LOCK = 0x77656674  # "onward"
+_LOCK = 0x77656674
+"""The advisory lock of migrations; other releases take the same."""
 
-NAME = re.compile(r"(?P<number>\d{4})_(?:pre|after_(?P<least>\d{4}))_[a-z_]+\.sql")
+MIGRATION_NAME = re.compile(r"(?P<number>\d{4})_(?:pre|after_(?P<least>\d{4}))_[a-z_]+\.sql")
 
 _Connection: TypeAlias = "Connection[Record] | PoolConnectionProxy[Record]"
 
@@ -33,7 +34,7 @@ def migrations() -> dict[str, str]:
 
 
 async def migrate(connection: _Connection) -> None:
-    """Apply what is missing, all of it or nothing; of many who try at once one does the work.
+    """Apply what is missing, all of it or nothing; of many processes at once, one does the work.
 
     A migration that this release does not know was applied by a newer one, and is no obstacle
     unless its name says so: then StorageError, and nothing is changed.
@@ -56,7 +57,7 @@ def obstacle(applied: Collection[str], known: Collection[str]) -> str:
     """Return a migration under which a release that has only the known ones cannot work, or ""."""
     newest = max((name[:4] for name in known), default="")
     for name in sorted(set(applied) - set(known)):
-        read = NAME.fullmatch(name)
+        read = MIGRATION_NAME.fullmatch(name)
         if read and read["least"] and read["least"] > newest:
             return name
     return ""

@@ -1,4 +1,4 @@
-"""Hearing which runs have news, from whichever master wrote it."""
+"""Notices of runs with new events, from whichever master wrote them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Any
 import asyncpg
 
 from onward.adapters.postgres.connection import FAILURES
-from onward.adapters.postgres.event_log import CHANNEL, MANY
+from onward.adapters.postgres.event_log import CHANNEL, MANY_RUNS
 from onward.ports.nodes.outside import Log
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-LOOK_S = 5.0
+CHECK_S = 5.0
+"""How often to check that the connection still answers."""
 
 
 async def listen(
     url: str, tell: Callable[[str], None], tell_all: Callable[[], None], log: Log
 ) -> None:
-    """Tell of each run that has news until cancelled; after a gap, that any may have some."""
+    """Call `tell` for each run with new events until cancelled; after a gap, `tell_all`."""
 
-    def heard(_: Any, __: int, ___: str, word: object) -> None:
-        if word == MANY:
+    def on_notice(_: Any, __: int, ___: str, notice: object) -> None:
+        if notice == MANY_RUNS:
             tell_all()
             return
-        for run in str(word).split(","):
-            tell(run)
+        for execution_id in str(notice).split(","):
+            tell(execution_id)
 
     pause_s = FIRST_PAUSE_S
     while True:
@@ -35,12 +36,12 @@ async def listen(
                 url, timeout=10, server_settings={"application_name": "onward news"}
             )
             try:
-                await connection.add_listener(CHANNEL, heard)
+                await connection.add_listener(CHANNEL, on_notice)
                 tell_all()
                 pause_s = FIRST_PAUSE_S
                 while True:
-                    await asyncio.sleep(LOOK_S)
-                    await connection.execute("SELECT 1", timeout=LOOK_S)
+                    await asyncio.sleep(CHECK_S)
+                    await connection.execute("SELECT 1", timeout=CHECK_S)
             finally:
                 connection.terminate()
         except FAILURES as problem:

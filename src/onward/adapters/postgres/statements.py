@@ -1,18 +1,20 @@
-"""Every statement the store sends, by name. Values are parameters, never text.
+"""The statements of the store that only PostgreSQL has. Values are parameters, never text.
 
 A batch is one statement for each table: its columns are arrays, so its size costs no round trips.
 """
 
 from __future__ import annotations
 
-SAVE_DEFINITION = """
-INSERT INTO definition (ref, workflow_id, source) VALUES ($1, $2, $3)
-ON CONFLICT (ref) DO NOTHING
-"""
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-DEFINITION = "SELECT ref, workflow_id, source FROM definition WHERE ref = $1"
 
-# A run that was only seen so far is begun now, and what its ending says stays.
+def columns(rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+    """Return the rows turned round: an array for each column."""
+    return list(zip(*rows, strict=True))
+
+
+# A run that was only seen so far is begun now, and its ending stays.
 BEGIN = """
 INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun,
                        start, heard_ms)
@@ -26,14 +28,15 @@ RETURNING execution_id
 
 # Locks every run of the batch, in order, also those that it leaves as they are: two masters that
 # fold messages of the same runs wait for each other here and never in a circle.
-# When a run was last heard of is written at most every ten seconds: it need not be exact.
+# The time of the last message about a run is written at most every ten seconds: it need not be
+# exact.
 SEE = """
 INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms, begun,
                        heard_ms)
-SELECT one.execution_id, one.workflow_id, '', 'running', one.started_ms, false, one.heard_ms
+SELECT seen.execution_id, seen.workflow_id, '', 'running', seen.started_ms, false, seen.heard_ms
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
-     AS one (execution_id, workflow_id, started_ms, heard_ms)
-ORDER BY one.execution_id
+     AS seen (execution_id, workflow_id, started_ms, heard_ms)
+ORDER BY seen.execution_id
 ON CONFLICT (execution_id) DO UPDATE
 SET started_ms = CASE WHEN execution.begun THEN execution.started_ms
                       ELSE least(execution.started_ms, excluded.started_ms) END,
@@ -50,14 +53,14 @@ SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[],
             $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[], $11::bytea[])
      WITH ORDINALITY
-     AS one (execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
+     AS visit (execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
              lineage, output, output_ref, error, place)
 ORDER BY place
 ON CONFLICT (execution_id, token_id, node_id) DO NOTHING
 RETURNING execution_id, token_id, node_id
 """
 
-KEEP_LINES = """
+SAVE_LINES = """
 INSERT INTO node_log (execution_id, node_id, attempt, lineage, lines)
 SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::bytea[], $5::bytea[])
 """
@@ -65,10 +68,10 @@ SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], $4::bytea[], $5::byt
 # A terminal state is final: the row changes only while it still runs.
 END = """
 UPDATE execution
-SET status = one.status, ended_ms = one.ended_ms, completion = one.completion
+SET status = ended.status, ended_ms = ended.ended_ms, completion = ended.completion
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])
-     AS one (execution_id, status, ended_ms, completion)
-WHERE execution.execution_id = one.execution_id AND execution.status = 'running'
+     AS ended (execution_id, status, ended_ms, completion)
+WHERE execution.execution_id = ended.execution_id AND execution.status = 'running'
 RETURNING execution.execution_id
 """
 
@@ -111,13 +114,13 @@ SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,
 FROM node_run WHERE execution_id = $1 ORDER BY seq
 """
 
-# Rows that someone folds into right now are left for the next time.
+# Rows that another master folds into right now are left for the next time.
 EXPIRED = """
 SELECT execution_id FROM execution WHERE ended_ms < $1
 ORDER BY ended_ms LIMIT $2 FOR UPDATE SKIP LOCKED
 """
 
-FORGET = (
+DELETE = (
     "DELETE FROM node_run WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM payload WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM event WHERE execution_id = ANY ($1::text[])",
@@ -129,7 +132,7 @@ FORGET = (
     "DELETE FROM listener WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM run_origin WHERE execution_id = ANY ($1::text[])",
     "DELETE FROM run_link WHERE child_id = ANY ($1::text[])",
-    # A child that is still there keeps its depth; of one that never began nothing is left.
+    # A child run that is still there keeps its depth; of one that never began nothing is left.
     """
     DELETE FROM run_link WHERE parent_id = ANY ($1::text[]) AND NOT EXISTS (
       SELECT FROM execution WHERE execution.execution_id = run_link.child_id)
@@ -140,5 +143,3 @@ PUT = """
 INSERT INTO payload (execution_id, hash, body) VALUES ($1, $2, $3)
 ON CONFLICT (execution_id, hash) DO NOTHING
 """
-
-GET = "SELECT body FROM payload WHERE execution_id = $1 AND hash = $2"

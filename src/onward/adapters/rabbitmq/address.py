@@ -1,4 +1,4 @@
-"""Where the broker is, and in plain words why it cannot be reached. Never shows the password."""
+"""The address of a broker, and in plain words why it cannot be reached. Never the password."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_address(url: str) -> Address:
 def unreachable(address: Address, problem: BaseException) -> BusError:
     """Return the error that says why `address` cannot be reached, and what to do.
 
-    It is a BusUnavailableError unless somebody must put something right first.
+    It is a BusUnavailableError unless a user must correct something first.
     """
     place = f"{address.host}:{address.port}"
     for cause in _causes(problem):
@@ -145,9 +145,9 @@ def _not_there(address: Address) -> str:
 
 
 def _causes(problem: BaseException) -> Iterator[BaseException]:
-    """Iterate over a problem and all that the client library has wrapped in it."""
+    """Iterate over a problem and all the causes that the client library has wrapped in it."""
     yield problem
     inner = [*getattr(problem, "exceptions", ()), getattr(problem, "exception", None)]
-    for one in (*inner, *problem.args):
-        if isinstance(one, BaseException):
-            yield from _causes(one)
+    for cause in (*inner, *problem.args):
+        if isinstance(cause, BaseException):
+            yield from _causes(cause)

@@ -1,15 +1,15 @@
 """pika's callbacks as coroutines: the only module that knows the client library.
 
-A connection or a channel here is one that was open once; it does not come back. What it held when
-it closed fails with LostError (the connection went) or RefusedError (the broker closed
-the channel).
+A connection or a channel here was opened once and does not come back. What was pending when it
+closed fails with LostError (the connection went) or ChannelRefusedError (the broker closed the
+channel).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pika  # type: ignore[import-untyped]  # carries no py.typed
@@ -22,18 +22,30 @@ from pika.exceptions import (  # type: ignore[import-untyped]  # as above
 )
 
 from onward.adapters.rabbitmq import frames
-from onward.adapters.rabbitmq.topology import Arguments, ChannelRefusedError
 
+NOT_ALLOWED, NOT_FOUND, PRECONDITION_FAILED = 403, 404, 406
+"""Codes with which a broker closes a channel."""
 _GOODBYE_S = 5
 _MOMENT_S = 0.001
-Failing = Callable[[Exception], None]
 
-# It logs every refused connection at length; whoever opens one here gets the reason and says it.
+Arguments = Mapping[str, int | str]
+"""The x-arguments of a queue."""
+
+# It logs every refused connection at length; the caller that opens one gets the reason to report.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 
 class LostError(Exception):
     """The connection is gone; the text says why."""
+
+
+class ChannelRefusedError(Exception):
+    """The broker closed the channel: `code` and `text` are its words."""
+
+    def __init__(self, code: int, text: str) -> None:
+        self.code = code
+        self.text = text
+        super().__init__(f"{code} {text}")
 
 
 class Connection:
@@ -49,7 +61,7 @@ class Connection:
 
     @property
     def server_version(self) -> str:
-        """The version that the broker gave when it greeted."""
+        """The version in the broker's greeting."""
         version = self._wire.server_properties["version"]
         return version.decode() if isinstance(version, bytes) else str(version)
 
@@ -59,7 +71,7 @@ class Connection:
         if self.lost.done():
             raise LostError(self.lost.result())
         try:
-            self._wire.channel(on_open_callback=lambda one: _resolve(opened, one))
+            self._wire.channel(on_open_callback=lambda wire: _resolve(opened, wire))
         except AMQPError as closing:
             raise LostError(str(closing) or type(closing).__name__) from None
         await asyncio.wait([opened, self.lost], return_when=asyncio.FIRST_COMPLETED)
@@ -68,13 +80,13 @@ class Connection:
         return Channel(opened.result())
 
     async def close(self) -> None:
-        """Say goodbye; return when the connection is gone."""
+        """Close the connection; return when it is gone."""
         if not self.lost.done():
             if self._wire.is_open:
                 self._wire.close()
             await asyncio.wait([self.lost], timeout=_GOODBYE_S)
         if not self.lost.done():
-            # A broker that hangs is left alone: its side ends when the heartbeats stop.
+            # A broker that hangs is not waited for: its side ends when the heartbeats stop.
             self._wire.abort()
             await asyncio.wait([self.lost])
 
@@ -89,7 +101,7 @@ class Channel:
         self._wire = wire
         self._number: int = wire.channel_number
         self._waiting: set[asyncio.Future[Any]] = set()
-        self.on_closed: Failing = lambda _: None
+        self.on_closed: Callable[[Exception], None] = lambda _: None
         self._got: asyncio.Future[Any] | None = None
         wire.add_on_close_callback(self._closed)
         wire.add_callback(self._empty, [pika.spec.Basic.GetEmpty], one_shot=False)
@@ -110,6 +122,10 @@ class Channel:
     async def bind(self, exchange: str, queue: str) -> None:
         """Send to `queue` what `exchange` gets."""
         await self._ask(self._wire.queue_bind, queue, exchange)
+
+    async def find_exchange(self, name: str) -> None:
+        """Raise ChannelRefusedError unless an exchange is there."""
+        await self._ask(self._wire.exchange_declare, name, passive=True)
 
     async def find_queue(self, name: str) -> int:
         """Return how many messages wait in a queue, without making it."""
@@ -187,7 +203,7 @@ class Channel:
             self._waiting.discard(answer)
 
     def stop_consuming(self, consumer: str) -> None:
-        """End a consumer without waiting; what it was given stays its own."""
+        """End a consumer without waiting; its deliveries stay its own."""
         self._wire.basic_cancel(consumer)
 
     def ack(self, tags: Iterable[int], *, up_to: int = 0) -> None:
@@ -235,18 +251,20 @@ class Channel:
 
 
 class _Wire(AsyncioConnection):  # type: ignore[misc]  # its base is untyped, as above
-    """The library's connection, without a slip of it, and with fewer calls of the kernel.
+    """The library's connection, without a bug of it, and with fewer system calls.
 
     What is written within one turn of the event loop leaves in one piece: a message alone is three
     frames, and each would be a packet of its own, for us and for the broker. Under load, when there
     is always more to write, the next piece waits a moment to become larger.
     """
 
-    def __init__(self, *given: Any, custom_ioloop: asyncio.AbstractEventLoop, **named: Any) -> None:
+    def __init__(
+        self, *values: Any, custom_ioloop: asyncio.AbstractEventLoop, **named: Any
+    ) -> None:
         self._loop = custom_ioloop
         self._corked: list[bytes] = []
         self._busy_until = 0.0
-        super().__init__(*given, custom_ioloop=custom_ioloop, **named)
+        super().__init__(*values, custom_ioloop=custom_ioloop, **named)
 
     def abort(self) -> None:
         """Close the socket without waiting for the broker."""
@@ -269,7 +287,7 @@ class _Wire(AsyncioConnection):  # type: ignore[misc]  # its base is untyped, as
 
     def _on_connection_workflow_done(self, result: Any) -> None:
         # Closed in the middle of the greeting, it reports the class of its exception instead of
-        # one, and then trips over that.
+        # an instance, and then fails on that.
         super()._on_connection_workflow_done(result() if isinstance(result, type) else result)
 
 
@@ -284,7 +302,7 @@ async def connect(parameters: Any, timeout_s: float) -> Connection:
     wire = _Wire(
         parameters,
         # Wrapped here, while the greeting is handled: nothing can close it unseen.
-        on_open_callback=lambda one: opened.set_result(Connection(one)),
+        on_open_callback=lambda opening: opened.set_result(Connection(opening)),
         on_open_error_callback=fail,
         custom_ioloop=loop,
     )

@@ -1,4 +1,4 @@
-"""The bus on RabbitMQ."""
+"""The bus on RabbitMQ: `RabbitBus` ties the publisher and the consumers to their connections."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RabbitBus:
 
     @property
     def reconnects(self) -> int:
-        """How often a lost connection was found again."""
+        """How often a lost connection was replaced."""
         return self._publishing.reconnects + self._consuming.reconnects
 
     async def open(self) -> None:
@@ -87,10 +87,10 @@ class RabbitBus:
             ) from None
 
     async def depth(self, queue: str) -> int:
-        """Return how many messages wait in a queue that nobody has in hand."""
+        """Return how many messages of a queue are ready, delivered to no consumer."""
         connection = await self._publishing.connection()
         if connection is None:
-            raise BusError("cannot look at the queues: the bus is closed")
+            raise BusError("cannot read the queues: the bus is closed")
         try:
             channel = await connection.channel()
             try:
@@ -99,7 +99,7 @@ class RabbitBus:
                 channel.close()
         except LostError as lost:
             raise BusUnavailableError(
-                f"lost the connection while looking at {queue}: {lost}"
+                f"lost the connection while reading {queue}: {lost}"
             ) from None
 
     async def publish(self, queue: str, body: bytes, *, priority: int = 0) -> None:
@@ -119,7 +119,6 @@ class RabbitBus:
         return self._consumers.deliveries(queue, prefetch)
 
     async def close(self) -> None:
-        """Stop consuming, wait for outstanding confirms, and disconnect."""
         self._consumers.close()
         await self._publisher.close()
         await self._publishing.close()

@@ -1,4 +1,4 @@
-"""Consuming: deliveries as an iterator that goes on over lost connections."""
+"""Consumers: deliveries as an iterator that survives lost connections."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from itertools import takewhile
 
-from onward.adapters.rabbitmq.amqp import Channel, LostError
+from onward.adapters.rabbitmq.amqp import (
+    NOT_ALLOWED,
+    NOT_FOUND,
+    Channel,
+    ChannelRefusedError,
+    LostError,
+)
 from onward.adapters.rabbitmq.reconnect import ReconnectingConnection
-from onward.adapters.rabbitmq.topology import ChannelRefusedError
 from onward.ports.cluster.bus import BusError, Delivery
 from onward.ports.nodes.outside import Log
 
@@ -31,11 +36,9 @@ class RabbitDelivery:
         self.body = body
 
     async def ack(self) -> None:
-        """Say that it is dealt with."""
         self._subscription.settle(self._tag, done=True)
 
     async def give_back(self) -> None:
-        """Return it to its queue, for anyone."""
         self._subscription.settle(self._tag, done=False)
 
 
@@ -46,11 +49,11 @@ class _Subscription:
         self._channel = channel
         self._inbox: deque[RabbitDelivery] = deque()
         self._held: dict[int, None] = {}
-        """What is not settled, in the order it came."""
+        """Deliveries that are not settled, in the order they came."""
         self._done: set[int] = set()
-        """What is dealt with, and acknowledged at the end of this turn of the event loop."""
+        """Deliveries that are acknowledged at the end of this turn of the event loop."""
         self._consumer = ""
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._ended = False
         self.refused: ChannelRefusedError | None = None
         """Why the broker closed the channel, if it did."""
@@ -66,8 +69,8 @@ class _Subscription:
         while not self._inbox:
             if self._ended:
                 return None
-            self._news.clear()
-            await self._news.wait()
+            self._changed.clear()
+            await self._changed.wait()
         return self._inbox.popleft()
 
     def settle(self, tag: int, *, done: bool) -> None:
@@ -84,7 +87,7 @@ class _Subscription:
             self._leave_when_empty()
 
     def _acknowledge(self) -> None:
-        """Acknowledge what is done: the oldest all at once, one by one what overtook others."""
+        """Acknowledge the oldest all at once, and one by one those that overtook others."""
         done, self._done = self._done, set()
         first = 0
         for tag in takewhile(done.__contains__, self._held):
@@ -96,14 +99,14 @@ class _Subscription:
             self._leave_when_empty()
 
     def stop(self) -> None:
-        """Take no more, give back what nobody has seen; what is in hand can still be settled."""
+        """Take no more, return what was not handed out; deliveries in use can still be settled."""
         if not self._ended and self._consumer and self._channel.is_open:
             self._channel.stop_consuming(self._consumer)
         self._end()
 
     def _end(self) -> None:
         self._ended = True
-        self._news.set()
+        self._changed.set()
         unseen, self._inbox = self._inbox, deque()
         for delivery in unseen:
             self.settle(delivery._tag, done=False)
@@ -120,7 +123,7 @@ class _Subscription:
             self.settle(tag, done=False)
             return
         self._inbox.append(RabbitDelivery(self, tag, redelivered, body))
-        self._news.set()
+        self._changed.set()
 
     def _on_cancelled(self) -> None:
         self._end()
@@ -143,7 +146,7 @@ class Consumers:
         self._closed = False
 
     async def deliveries(self, queue: str, prefetch: int) -> AsyncGenerator[Delivery]:
-        """Iterate over what `queue` delivers until this is closed."""
+        """Iterate over the deliveries of `queue` until this is closed."""
         while not self._closed:
             subscription = await self._subscribe(queue, prefetch)
             if subscription is None:
@@ -187,11 +190,11 @@ class Consumers:
 
 
 def _mistake(refused: ChannelRefusedError, queue: str, link: ReconnectingConnection) -> str | None:
-    """Return what somebody must put right; None for what passes, such as a node that is down."""
+    """Return what a user must correct; None for what passes, such as a node that is down."""
     where = f"virtual host {link.address.virtual_host}"
-    if refused.code == 404 and "no queue" in refused.text:
+    if refused.code == NOT_FOUND and "no queue" in refused.text:
         return f"RabbitMQ has no queue {queue} in {where}: declare the topology"
-    if refused.code == 403:
+    if refused.code == NOT_ALLOWED:
         return (
             f"RabbitMQ: user {link.address.user!r} may not read {queue} in {where}: give the user "
             "permission to read it (`rabbitmqctl set_permissions`)"

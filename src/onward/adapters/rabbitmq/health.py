@@ -1,8 +1,8 @@
-"""Looking at a broker without changing it: which queues are there, and how they differ.
+"""The health of a broker, read without changing it: its queues, and how they differ.
 
 AMQP has no way to read a queue's arguments. But a declaration that does not fit is refused with the
 argument and both values, so a queue is declared again and again, each time with the value that was
-just learnt, until the broker agrees: what had to be changed is how it differs. This needs no
+just learnt, until the broker agrees: the changes made are the differences. This needs no
 management plugin, only the permission to configure.
 """
 
@@ -10,29 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onward.adapters.rabbitmq.address import CONNECT_TIMEOUT_S, read_address, unreachable
-from onward.adapters.rabbitmq.amqp import Connection, LostError, connect
-from onward.adapters.rabbitmq.topology import (
-    DEAD_LETTERS,
+from onward.adapters.rabbitmq.amqp import (
     NOT_ALLOWED,
+    NOT_FOUND,
+    PRECONDITION_FAILED,
     ChannelRefusedError,
-    Queue,
-    Topology,
+    Connection,
+    LostError,
+    connect,
 )
+from onward.adapters.rabbitmq.topology import DEAD_LETTERS, MISMATCH, Queue, Topology
 from onward.ports.cluster.bus import BusUnavailableError
 
 ANSWER_TIMEOUT_S = 10
-_NOT_THERE, _DIFFERENT = 404, 406
-
-_REFUSAL = re.compile(
-    r"inequivalent arg '(?P<argument>[^']+)' for .*?"
-    r"received (?:the value )?(?P<want>'[^']*'|none).*?"
-    r"but current is (?:the value )?(?P<have>'[^']*'|none)(?: of type '(?P<type>\w+)')?",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +39,19 @@ class ArgumentMismatch:
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """How a queue is; `messages` is None when they could not be counted."""
+    """Facts about a queue; `messages` is None when they could not be counted."""
 
     name: str
     messages: int | None = None
     differences: tuple[ArgumentMismatch, ...] = ()
     missing: bool = False
     unseen: bool = False
-    """Whether its arguments could not be looked at, because this user may not configure it."""
+    """Whether its arguments could not be read, because this user may not configure it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerFacts:
-    """How a broker is."""
+    """Facts about a broker."""
 
     place: str
     version: str
@@ -68,7 +61,7 @@ class BrokerFacts:
 
 
 async def inspect_broker(url: str, topology: Topology) -> BrokerFacts:
-    """Return how the broker at `url` is; raise BusError when it cannot be reached or read."""
+    """Return facts about the broker at `url`; raise BusError when it cannot be reached or read."""
     address = read_address(url)
     try:
         connection = await connect(address.parameters, CONNECT_TIMEOUT_S)
@@ -97,7 +90,7 @@ async def _queue(connection: Connection, queue: Queue) -> QueueFacts:
         # Before 4.2.6 it needs no permission, since then any one on the queue.
         messages = await channel.find_queue(queue.name)
     except ChannelRefusedError as refused:
-        if refused.code == _NOT_THERE:
+        if refused.code == NOT_FOUND:
             return QueueFacts(queue.name, missing=True)
         if refused.code == NOT_ALLOWED:
             return QueueFacts(queue.name, unseen=True)
@@ -107,7 +100,7 @@ async def _queue(connection: Connection, queue: Queue) -> QueueFacts:
     channel.close()
     search = _Search(connection, queue)
     await search.run()
-    # Where the type differs, other arguments differ because of it: only the cause is worth telling.
+    # Where the type differs, other arguments differ because of it: only the cause is reported.
     kind = search.found.get("x-queue-type")
     differences = tuple(search.found.values()) if kind is None else (kind,)
     return QueueFacts(queue.name, messages, differences, unseen=search.unseen)
@@ -136,9 +129,9 @@ class _Search:
                 return
 
     def _learn(self, refused: ChannelRefusedError, trial: dict[str, int | str]) -> bool:
-        """Note what a refusal says, and make `trial` fit; False when it cannot be made to."""
-        said = _REFUSAL.search(refused.text)
-        if refused.code != _DIFFERENT or said is None:
+        """Note the difference in a refusal, and make `trial` fit; False when it cannot."""
+        said = MISMATCH.search(refused.text)
+        if refused.code != PRECONDITION_FAILED or said is None:
             self.unseen = refused.code == NOT_ALLOWED
             if not self.unseen:
                 self.found[""] = ArgumentMismatch("state", refused.text, "usable")
@@ -168,20 +161,15 @@ def _value(text: str, kind: str | None, ours: int | str | None) -> int | str:
 async def _exchange(connection: Connection) -> str:
     """Return what is wrong with the exchange of the dead letters, or nothing."""
     channel = await connection.channel()
-    wire = channel._wire
     try:
-        await channel._ask(wire.exchange_declare, DEAD_LETTERS, passive=True)
+        await channel.find_exchange(DEAD_LETTERS)
         await channel.declare_exchange(DEAD_LETTERS, "fanout")
     except ChannelRefusedError as refused:
-        if refused.code == _NOT_THERE:
+        if refused.code == NOT_FOUND:
             return "is not there"
-        said = _REFUSAL.search(refused.text)
+        said = MISMATCH.search(refused.text)
         if said is None:
             return ""  # no permission to configure it: that it is there is all that can be seen
-        return _told(said.groupdict())
+        return f"has {said['argument']} {said['have']} instead of {said['want']}"
     channel.close()
     return ""
-
-
-def _told(said: Mapping[str, str]) -> str:
-    return f"has {said['argument']} {said['have']} instead of {said['want']}"

@@ -11,9 +11,8 @@ import re
 from itertools import takewhile
 from typing import NamedTuple
 
-from onward.adapters.rabbitmq.amqp import Channel, LostError
+from onward.adapters.rabbitmq.amqp import NOT_ALLOWED, Channel, ChannelRefusedError, LostError
 from onward.adapters.rabbitmq.reconnect import ReconnectingConnection
-from onward.adapters.rabbitmq.topology import ChannelRefusedError
 from onward.errors import MessageError
 from onward.ports.cluster.bus import BusError
 
@@ -22,7 +21,7 @@ _TOO_LARGE = re.compile(r"larger than (?:configured )?max size (\d+)")
 
 
 class _Sent(NamedTuple):
-    """A message on its way: its confirm, its queue, and when waiting for it ends."""
+    """A pending message: its confirm, its queue, and when waiting for it ends."""
 
     confirmed: asyncio.Future[None]
     queue: str
@@ -45,12 +44,12 @@ class Publisher:
         self._calls = 0
         self._tag = 0
         self._pending: dict[int, _Sent] = {}
-        self._alarm: asyncio.TimerHandle | None = None
+        self._expiry: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
     def start(self) -> None:
-        """Begin to open channels."""
+        """Start opening channels."""
         self._task = asyncio.create_task(self._keep_channel())
 
     async def publish(self, queue: str, body: bytes, priority: int) -> None:
@@ -68,11 +67,11 @@ class Publisher:
                 self._idle.set()
 
     async def close(self) -> None:
-        """Take no more messages and return when those on the way are settled, or given up."""
+        """Take no more messages and return when those pending are settled, or have failed."""
         self._closed = True
         await self._idle.wait()
-        if self._alarm is not None:
-            self._alarm.cancel()
+        if self._expiry is not None:
+            self._expiry.cancel()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -110,15 +109,15 @@ class Publisher:
         channel.publish(queue, body, f"{tag} {queue}", priority)
         self._tag = tag
         self._pending[tag] = _Sent(confirmed, queue, until)
-        # One alarm for all that is on its way: a timer for each would cost more than sending it.
-        if self._alarm is None or self._alarm.when() > until:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm = loop.call_at(until, self._give_up)
+        # One timer for all pending messages: a timer for each would cost more than sending it.
+        if self._expiry is None or self._expiry.when() > until:
+            if self._expiry is not None:
+                self._expiry.cancel()
+            self._expiry = loop.call_at(until, self._expire)
         return confirmed
 
-    def _give_up(self) -> None:
-        """Wait no longer for what is overdue, and set the alarm for what is next."""
+    def _expire(self) -> None:
+        """Fail the messages that are overdue, and set the timer for the next."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         for tag, sent in tuple(self._pending.items()):
@@ -128,7 +127,7 @@ class Publisher:
                 del self._pending[tag]
                 sent.confirmed.set_exception(BusError(self._late(sent.queue)))
         due = min((sent.until for sent in self._pending.values()), default=None)
-        self._alarm = None if due is None else loop.call_at(due, self._give_up)
+        self._expiry = None if due is None else loop.call_at(due, self._expire)
 
     def _check_size(self, queue: str, body: bytes) -> None:
         limit = self.max_message_bytes
@@ -189,7 +188,7 @@ class Publisher:
         if isinstance(reason, ChannelRefusedError):
             if too_large := _TOO_LARGE.search(reason.text):
                 self.max_message_bytes = int(too_large[1])
-            elif reason.code == 403:
+            elif reason.code == NOT_ALLOWED:
                 failed = BusError(f"RabbitMQ refused to publish: {reason.text}")
         pending, self._pending = self._pending, {}
         for sent in pending.values():

@@ -1,4 +1,4 @@
-"""Messages that lie in a queue until someone decides about them."""
+"""The quarantine queue: messages that wait there for a decision."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from onward.adapters.rabbitmq.address import CONNECT_TIMEOUT_S, read_address, unreachable
-from onward.adapters.rabbitmq.amqp import Channel, LostError, connect
-from onward.adapters.rabbitmq.topology import ChannelRefusedError
+from onward.adapters.rabbitmq.amqp import Channel, ChannelRefusedError, LostError, connect
 from onward.ports.cluster.bus import BusError, Delivery
 from onward.ports.cluster.inspection import QuarantineQueue
 
 
-class _Held:
-    """One message in hand."""
+class _QuarantinedDelivery:
+    """A `Delivery` taken from the queue."""
 
     def __init__(self, channel: Channel, tag: int, redelivered: bool, body: bytes) -> None:
         self._channel = channel
@@ -22,39 +21,36 @@ class _Held:
         self.body = body
 
     async def ack(self) -> None:
-        """Remove it for good."""
         if self._channel.is_open:
             self._channel.ack([self._tag])
 
     async def give_back(self) -> None:
-        """Return it to its place in the queue."""
         if self._channel.is_open:
             self._channel.give_back(self._tag)
 
 
 class RabbitQuarantineQueue:
-    """One queue, with a connection of its own. While someone looks, others find it empty."""
+    """A `QuarantineQueue` with a connection of its own. While it is open, others find it empty."""
 
     def __init__(self, channel: Channel, queue: str) -> None:
         self._channel = channel
         self._queue = queue
 
     async def take(self) -> list[Delivery]:
-        """Take every message, oldest first."""
-        held: list[Delivery] = []
+        taken: list[Delivery] = []
         try:
             while (found := await self._channel.get(self._queue)) is not None:
-                held.append(_Held(self._channel, *found))
+                taken.append(_QuarantinedDelivery(self._channel, *found))
         except LostError as lost:
             raise BusError(f"lost the connection while reading {self._queue}: {lost}") from None
         except ChannelRefusedError as refused:
             raise BusError(f"RabbitMQ does not let {self._queue} be read: {refused.text}") from None
-        return held
+        return taken
 
 
 @asynccontextmanager
-async def open_shelf(url: str, queue: str) -> AsyncIterator[RabbitQuarantineQueue]:
-    """Open a queue to look into it; what is not settled is back in it when the context is left."""
+async def open_quarantine_queue(url: str, queue: str) -> AsyncIterator[RabbitQuarantineQueue]:
+    """Open a queue; messages that are not settled are back in it when the context is left."""
     address = read_address(url)
     try:
         connection = await connect(address.parameters, CONNECT_TIMEOUT_S)

@@ -15,14 +15,14 @@ _LONGEST_PAUSE_S = 5.0
 
 
 class ReconnectingConnection:
-    """Holds one connection to the broker, and finds a new one for as long as it is not closed."""
+    """Holds one connection to the broker, and replaces it when it is lost, until it is closed."""
 
     def __init__(self, address: Address, purpose: str, log: Log | None) -> None:
         self.address = address
         self.trouble = "it was not opened"
         """Why there is no connection, for as long as there is none."""
         self.reconnects = 0
-        """How often a connection was found again after one was lost."""
+        """How often a lost connection was replaced."""
         self._purpose = purpose
         self._log = log
         self._connection: Connection | None = None
@@ -34,7 +34,7 @@ class ReconnectingConnection:
 
     @property
     def unusable(self) -> str | None:
-        """Why nothing can be sent or taken now; None when it can, or nobody wants to."""
+        """Why nothing can be sent or consumed now; None when it can, or is not in use."""
         if self._supervisor is None:
             return None
         if self._connection is None or self._connection.lost.done():
@@ -51,7 +51,7 @@ class ReconnectingConnection:
         await self._flowing.wait()
 
     async def open(self) -> None:
-        """Connect, or raise BusError with the reason; from now on the connection is kept up."""
+        """Connect, or raise BusError with the reason; from now on the connection is maintained."""
         self._adopt(await self._connect())
         self.start()
 
@@ -70,7 +70,7 @@ class ReconnectingConnection:
         return None
 
     async def close(self) -> None:
-        """Disconnect and stay so; whoever waits for a connection gets None."""
+        """Disconnect and stay so; callers that wait for a connection get None."""
         self._closing = True
         self._changed.set()
         if self._supervisor is not None:

@@ -1,4 +1,4 @@
-"""What onward needs of a RabbitMQ, as data: queues, the dead-letter exchange, their arguments.
+"""The topology of onward on a RabbitMQ: queues, the dead-letter exchange, and how to declare them.
 
 Every argument means the same on 3.10 through 4.x, so a broker can be upgraded under its queues:
 a queue that was declared with other arguments is refused for ever after. Hence a large delivery
@@ -10,14 +10,14 @@ refused), and nothing that is transient (denied by 4.3).
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, assert_never
+from typing import Literal, assert_never
 
+from onward.adapters.rabbitmq.amqp import NOT_ALLOWED, Arguments, Channel, ChannelRefusedError
 from onward.ports.cluster.bus import BusError
 
 QueueType = Literal["classic", "quorum"]
-Arguments = Mapping[str, int | str]
 
 EXECUTION = "workflow.execution"
 STATUS = "workflow.node.status"
@@ -28,19 +28,19 @@ DEAD_LETTERS = "workflow.execution.dlx"
 """A fanout exchange with the quarantine behind it."""
 RETRY_DELAYS_S = (5, 25, 125)
 
-NOT_ALLOWED = 403
 OLDEST_VERSION = (3, 10)
 MAX_PRIORITY = 10
 STATUS_MAX_LENGTH = 1_000_000
 DELIVERY_LIMIT = 20
 NO_DELIVERY_LIMIT = 1_000_000_000
 
-_MISMATCH = re.compile(
+MISMATCH = re.compile(
     r"inequivalent arg '(?P<argument>[^']+)' for (?:queue|exchange) '(?P<name>[^']+)'.*?"
-    r"received (?:the value )?(?P<want>'[^']*'|none).*?but current is "
-    r"(?:the value )?(?P<have>'[^']*'|none)",
+    r"received (?:the value )?(?P<want>'[^']*'|none).*?"
+    r"but current is (?:the value )?(?P<have>'[^']*'|none)(?: of type '(?P<type>\w+)')?",
     re.DOTALL,
 )
+"""How a broker refuses a declaration that differs from what is there."""
 
 
 def retry_queue(delay_s: int) -> str:
@@ -80,7 +80,7 @@ class Topology:
             self._queue(COMPLETION, "one message for each execution that ended", refused),
             self._queue(
                 STATUS,
-                "what became of each node; the oldest are dropped when nobody reads",
+                "the status of each node; the oldest are dropped when no master reads",
                 {"x-max-length": STATUS_MAX_LENGTH, "x-overflow": "drop-head"},
             ),
         )
@@ -103,8 +103,8 @@ class Topology:
         together: dict[str, int | str] = {"x-queue-type": self.queue_type}
         if self.queue_type == "quorum":
             together["x-delivery-limit"] = delivery_limit
-        for some in arguments:
-            together.update(some)
+        for more in arguments:
+            together.update(more)
         return Queue(name, holds, together)
 
     def _priorities(self) -> Arguments:
@@ -130,47 +130,14 @@ class Topology:
                 assert_never(self.queue_type)
 
 
-class ChannelRefusedError(Exception):
-    """The broker closed the channel: `code` and `text` are its words."""
-
-    def __init__(self, code: int, text: str) -> None:
-        self.code = code
-        self.text = text
-        super().__init__(f"{code} {text}")
+OpenChannel = Callable[[], Awaitable[Channel]]
+"""Opens a channel: a refusal closes the one it came on."""
 
 
-class Declaring(Protocol):
-    """The part of a channel that declares. Each raises RefusedError; the channel is then gone."""
+async def declare(channel: OpenChannel, topology: Topology) -> None:
+    """Make the missing queues and change nothing; raise BusError for a queue that is different.
 
-    async def declare_exchange(self, name: str, kind: str) -> None:
-        """Make a durable exchange unless it is there."""
-        ...
-
-    async def declare_queue(self, name: str, arguments: Arguments) -> None:
-        """Make a durable queue unless it is there."""
-        ...
-
-    async def bind(self, exchange: str, queue: str) -> None:
-        """Send to `queue` what `exchange` gets."""
-        ...
-
-    async def find_queue(self, name: str) -> int:
-        """Return how many messages wait in a queue, without making it."""
-        ...
-
-    def close(self) -> None:
-        """Close it without waiting."""
-        ...
-
-
-Opening = Callable[[], Awaitable[Declaring]]
-"""Open a channel: what the broker refuses closes the one that asked."""
-
-
-async def declare(channel: Opening, topology: Topology) -> None:
-    """Make what is missing and change nothing; raise BusError for a queue that is different.
-
-    A user who may not configure the queues can still use those that someone else has made: for
+    A user who may not configure the queues can still use those that an administrator has made: for
     such a user it is only checked that they are there.
     """
     try:
@@ -182,7 +149,7 @@ async def declare(channel: Opening, topology: Topology) -> None:
             await _find(await channel(), queue.name, refused)
 
 
-async def _make(channel: Declaring, topology: Topology) -> None:
+async def _make(channel: Channel, topology: Topology) -> None:
     await channel.declare_exchange(DEAD_LETTERS, "fanout")
     for queue in topology.queues():
         await channel.declare_queue(queue.name, queue.arguments)
@@ -191,7 +158,7 @@ async def _make(channel: Declaring, topology: Topology) -> None:
     channel.close()
 
 
-async def _find(channel: Declaring, name: str, denied: ChannelRefusedError) -> None:
+async def _find(channel: Channel, name: str, denied: ChannelRefusedError) -> None:
     """Raise BusError unless the queue is there, or is hidden from this user."""
     try:
         await channel.find_queue(name)
@@ -204,7 +171,7 @@ async def _find(channel: Declaring, name: str, denied: ChannelRefusedError) -> N
 
 
 def _explain(refused: ChannelRefusedError) -> str:
-    if mismatch := _MISMATCH.search(refused.text):
+    if mismatch := MISMATCH.search(refused.text):
         argument, name = mismatch["argument"], mismatch["name"]
         if name == DEAD_LETTERS:
             kind, remedy = "exchange", "delete it in the management UI"
@@ -235,5 +202,5 @@ def check_version(version: str) -> None:
 
 
 def default_message_limit(version: str) -> int:
-    """Return how large a message a broker of `version` takes unless it is told otherwise."""
+    """Return how large a message a broker of `version` takes unless it is configured otherwise."""
     return (128 if version.startswith("3.") else 16) * 1024 * 1024

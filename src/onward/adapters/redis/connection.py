@@ -22,13 +22,13 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from onward.errors import StorageError, StorageUnavailableError
 from onward.ports.nodes.outside import Log
 
-OLDEST = (7, 0)
+OLDEST_VERSION = (7, 0)
 CONNECTIONS = 16
 RETRIES = 5
 FORMAT_KEY = "onward:format"
 FORMAT = 1
-"""How runs are laid out in keys and what scripts make of them. It is raised when a release that
-reads the old layout would misread the new one, so such releases never share a database."""
+"""The layout of runs in keys. It is raised when a release that reads the old layout would misread
+the new one, so such releases never share a database."""
 
 
 async def open_redis(url: str, log: Log) -> Redis:
@@ -37,24 +37,24 @@ async def open_redis(url: str, log: Log) -> Redis:
     An eviction policy other than `noeviction` is refused: it would delete barriers of living runs.
     Without an append-only file a warning is written: a restart then forgets running executions.
     A database that another release lays out differently is refused. StorageUnavailableError, at
-    once, when nobody answers.
+    once, when no server answers.
     """
-    place = _place(url)
+    place = place_of(url)
     if "://" not in url:
         raise StorageError(f"{place} is not a Redis URL: write redis://HOST:PORT/DATABASE")
     try:
-        # Whoever finds all connections busy waits for one; an error would only be tried again.
+        # A caller that finds all connections busy waits for one; an error would only be retried.
         pool = BlockingConnectionPool.from_url(
             url,
             max_connections=CONNECTIONS,
             timeout=20,
             socket_timeout=10,
             socket_connect_timeout=5,
-            # Everything we ask may be asked again, so a server that restarts is only a delay.
+            # Every call may be repeated, so a server that restarts is only a delay.
             retry=Retry(ExponentialBackoff(cap=1, base=0.05), RETRIES),
             retry_on_error=[RedisConnectionError, RedisTimeoutError],
         )
-        # Asked once: whoever opens decides whether to wait.
+        # Without retries: the caller decides whether to wait.
         first: Redis = Redis.from_url(
             url, socket_timeout=10, socket_connect_timeout=5, retry=Retry(NoBackoff(), 0)
         )
@@ -63,7 +63,7 @@ async def open_redis(url: str, log: Log) -> Redis:
     try:
         await _check(first, place, log)
     except (RedisError, OSError) as problem:
-        raise _failure(problem, place) from None
+        raise failure(problem, place) from None
     finally:
         await first.aclose()
     return Redis.from_pool(pool)
@@ -93,7 +93,7 @@ async def _check(redis: Redis, place: str, log: Log) -> None:
 
 def check_version(version: str, place: str) -> None:
     """Raise StorageError for a server that is too old."""
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_VERSION:
         raise StorageError(_too_old(place, version))
 
 
@@ -103,7 +103,7 @@ def _too_old(place: str, version: str) -> str:
     )
 
 
-def _failure(problem: Exception, place: str) -> StorageError:
+def failure(problem: Exception, place: str) -> StorageError:
     """Return the error that says why the server cannot be used, and what to do."""
     match problem:
         case AuthenticationError():
@@ -134,7 +134,7 @@ def _failure(problem: Exception, place: str) -> StorageError:
             )
 
 
-def _place(url: str) -> str:
-    """Return where a URL leads, without its user and password."""
+def place_of(url: str) -> str:
+    """Return the address in a URL, without its user and password."""
     parts = urlsplit(url)
     return f"{parts.hostname or parts.path}:{parts.port or 6379}"

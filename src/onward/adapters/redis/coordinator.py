@@ -60,8 +60,10 @@ from onward.ports.cluster.coordinator import Coordinator
 
 TOMBSTONE_S = 86_400
 SEPARATOR = "\x1f"
-FIRST_PAGE, PAGE, PAGE_BYTES = 50, 1_000, 1_048_576
+FIRST_SLOTS_PAGE, SLOTS_PAGE, SLOTS_PAGE_BYTES = 50, 1_000, 1_048_576
 """A page of slots: at first a few, then as many as make about so many bytes."""
+KEYS_PAGE = 1_000
+"""Keys that one command deletes."""
 
 _MORE = 2
 """The answer of `forget.lua` that leaves the rest to its caller."""
@@ -73,7 +75,7 @@ class RedisCoordinator:
     """The coordinator of any number of runs."""
 
     def __init__(self, redis: Redis, *, worker: str = "") -> None:
-        """Coordinate for `worker`: a claim notes that it holds the token (`holding.py`)."""
+        """Coordinate for `worker`: a claim notes that it holds the token (`holders.py`)."""
         self._redis = redis
         self._caller = ScriptCaller(redis)
         self._worker = worker
@@ -100,9 +102,9 @@ class RedisCoordinator:
             case _:
                 return Execute()
 
-    async def answer(self, run: str, effect: Asks[Any]) -> Any:  # noqa: PLR0912
+    async def answer(self, state_id: str, effect: Asks[Any]) -> Any:  # noqa: PLR0912
         """Answer a question of the kernel."""
-        keys = Keys(run)
+        keys = Keys(state_id)
         match effect:
             case Record():
                 return await self._record(keys, effect)
@@ -128,7 +130,7 @@ class RedisCoordinator:
             case Skip():
                 names = [keys.done, *keys.of(effect.scope, "dead"), keys.groups]
                 dead = await self._caller.call("skip", names, [effect.scope, *effect.edges])
-                return effect.edges if dead is None else frozenset(one.decode() for one in dead)
+                return effect.edges if dead is None else frozenset(edge.decode() for edge in dead)
             case DiscardMerge():
                 names = [keys.done, *keys.of(effect.scope, "merge", "arrival")]
                 arguments = [effect.node, *effect.expected]
@@ -183,7 +185,7 @@ class RedisCoordinator:
             arguments.append(top.item_index)
         match await self._caller.call("leave", names, arguments):
             case [b"closed"]:
-                # Once closed nobody may leave any more: what was left can be read afterwards.
+                # Once closed no unit may leave any more: the values can be read afterwards.
                 values: Any = await self._redis.hgetall(left)
                 return Closed({unit.decode(): value for unit, value in values.items()})
             case [b"aborted", error]:
@@ -220,13 +222,13 @@ class RedisCoordinator:
         )
 
     async def _values(self, keys: Keys, ask: Values) -> list[bytes] | None:
-        """Read the slots in pages: one giant reply would hold up everybody else."""
+        """Read the slots in pages: one giant reply would block the server."""
         head, results = keys.of(ask.split, "head", "results")
         total, discarded, verdict = await self._redis.hmget(head, "total", "discarded", "verdict")
         if total is None or discarded is not None or verdict != b"opened":
             return None
         values: list[bytes] = []
-        count = FIRST_PAGE
+        count = FIRST_SLOTS_PAGE
         while len(values) < int(total):
             last = min(len(values) + count, int(total))
             fields = [str(index) for index in range(len(values), last)]
@@ -236,7 +238,7 @@ class RedisCoordinator:
                 return None
             values += page
             size = sum(map(len, page)) // len(page)
-            count = max(1, min(PAGE, PAGE_BYTES // max(1, size)))
+            count = max(1, min(SLOTS_PAGE, SLOTS_PAGE_BYTES // max(1, size)))
         return values
 
     async def _merge(
@@ -273,11 +275,11 @@ class RedisCoordinator:
         match ask:
             case Await():
                 names += [*keys.of(ask.scope, "taken"), keys.groups, *keys.closure(ask.lineage)]
-                path = [
-                    str(part) for one in ask.lineage for part in (one.split_token, one.item_index)
-                ]
-                arguments: list[Any] = [ask.by, ask.address, ask.scope]
-                arguments += [SEPARATOR.join(path), *(one.item_index for one in ask.lineage)]
+                indexes = [frame.item_index for frame in ask.lineage]
+                path = SEPARATOR.join(
+                    f"{frame.split_token}{SEPARATOR}{frame.item_index}" for frame in ask.lineage
+                )
+                arguments: list[Any] = [ask.by, ask.address, ask.scope, path, *indexes]
                 answer = await self._caller.call("await", names, arguments)
             case Deliver():
                 names += [keys.groups, *keys.of("", "closed")]
@@ -308,16 +310,16 @@ class RedisCoordinator:
     async def _forget(self, keys: Keys) -> None:
         """Drop everything but the tombstone.
 
-        First nobody may write any more; last the completion goes. Whoever dies in between is
-        delivered again, still finds the completion to be its own, and does this once more.
+        First all writes are refused; last the completion goes. If a worker dies in between, its
+        message is delivered again, still finds the completion to be its own, and repeats this.
         """
         names = [keys.done, keys.groups, keys.holders, *keys.whole("")]
         if await self._caller.call("forget", names, [TOMBSTONE_S]) != _MORE:
             return
         names = keys.whole("")
-        async for group in self._redis.sscan_iter(keys.groups, count=PAGE):
+        async for group in self._redis.sscan_iter(keys.groups, count=KEYS_PAGE):
             names += keys.whole(group.decode())
-            if len(names) >= PAGE:
+            if len(names) >= KEYS_PAGE:
                 await self._redis.unlink(*names)
                 names = []
         if names:

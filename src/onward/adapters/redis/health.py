@@ -1,21 +1,21 @@
-"""Looking at a Redis without changing it."""
+"""The health of a Redis, read without changing it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from redis.asyncio import Redis
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 
+from onward.adapters.redis.connection import failure, place_of
 from onward.errors import StorageError
 from onward.ports.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class RedisFacts:
-    """How a Redis or Valkey is."""
+    """Facts about a Redis or Valkey."""
 
     place: str
     product: str
@@ -24,7 +24,7 @@ class RedisFacts:
     policy: str
     append_only: bool
     fsync: str
-    """When the append-only file is synced; empty where the server does not tell."""
+    """When the append-only file is synced; empty where the server does not say."""
     used_bytes: int
     limit_bytes: int
     """0 when there is no limit."""
@@ -33,23 +33,16 @@ class RedisFacts:
 
 
 async def inspect_redis(url: str, clock: Clock) -> RedisFacts:
-    """Return how the server at `url` is; raise StorageError when it cannot be reached or read."""
-    parts = urlsplit(url)
-    place = f"{parts.hostname or parts.path}:{parts.port or 6379}"
+    """Return facts about the server at `url`; StorageError when it cannot be reached or read."""
+    place = place_of(url)
     try:
         redis: Redis = Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5)
     except ValueError as problem:
         raise StorageError(f"{place} is not a Redis URL: {problem}") from None
     try:
         return await _facts(redis, place, clock)
-    except AuthenticationError:
-        raise StorageError(
-            f"Redis at {place} refused the password; correct user and password in the URL"
-        ) from None
     except (RedisError, OSError) as problem:
-        raise StorageError(
-            f"Redis at {place} cannot be used: {problem}; start it, or correct the URL"
-        ) from None
+        raise failure(problem, place) from None
     finally:
         await redis.aclose()
 

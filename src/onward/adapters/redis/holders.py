@@ -35,9 +35,9 @@ class RedisHolders:
         self._released: dict[str, list[str]] = {}
         self._sender: asyncio.Task[None] | None = None
 
-    def release(self, run: str, token_id: str) -> None:
+    def release(self, state_id: str, token_id: str) -> None:
         """Note, within a second or so, that nobody holds a token any more."""
-        self._released.setdefault(run, []).append(token_id)
+        self._released.setdefault(state_id, []).append(token_id)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
 
@@ -48,10 +48,10 @@ class RedisHolders:
             await asyncio.wait([self._sender])
         await self._write()
 
-    async def trouble(self, run: str, token_id: str, trouble: DeliveryFailure) -> None:
+    async def note_failure(self, state_id: str, token_id: str, failure: DeliveryFailure) -> None:
         """Note that a message will come again. Without effect once the run is over."""
-        keys = Keys(run)
-        body = msgspec.json.encode(trouble)
+        keys = Keys(state_id)
+        body = msgspec.json.encode(failure)
         await self._caller.call("trouble", [keys.done, keys.holders], [token_id, body])
 
     async def _send(self) -> None:
@@ -62,14 +62,14 @@ class RedisHolders:
     async def _write(self) -> None:
         released, self._released = self._released, {}
         pipe = self._redis.pipeline(transaction=False)
-        for run, tokens in released.items():
-            pipe.hdel(Keys(run).holders, *tokens)
+        for state_id, tokens in released.items():
+            pipe.hdel(Keys(state_id).holders, *tokens)
         try:
             await pipe.execute()
         except (RedisError, OSError):
             # Once more, later: a note that stays is taken for a sign of life of its run.
-            for run, tokens in released.items():
-                self._released.setdefault(run, []).extend(tokens)
+            for state_id, tokens in released.items():
+                self._released.setdefault(state_id, []).extend(tokens)
 
 
 async def read_notes(redis: Redis, keys: Keys) -> dict[str, HeldToken | DeliveryFailure]:

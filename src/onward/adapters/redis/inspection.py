@@ -1,4 +1,4 @@
-"""Looking at a run's keys in Redis, and at its timers: read only, in small commands and pages."""
+"""Snapshots of runs from their keys and timers in Redis: read only, in small commands and pages."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from onward.ports.cluster.inspection import (
 )
 
 MAX_GROUPS = 2_000
-"""How many scopes and barriers one look reads: enough to understand a run, whatever its size."""
-PAGE = 200
+"""How many scopes and barriers a snapshot has: enough to understand a run, whatever its size."""
+NAMES_PAGE = 200
 
 _SCOPE = ("live", "closed", "owner", "fate", "left", "record", "dead", "merge", "arrival")
 
 
 class RedisInspector:
-    """Looks at runs on a cluster."""
+    """The `Inspector` of a cluster."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def look(self, execution_id: str) -> Snapshot:
+    async def look(self, state_id: str) -> Snapshot:
         """Return what Redis holds about a run."""
-        keys = Keys(execution_id)
+        keys = Keys(state_id)
         asking: Any = self._redis.hexists(keys.done, "by")
         if await asking:
             return Snapshot(over=True)
@@ -47,9 +47,10 @@ class RedisInspector:
         splits = [group for group in groups if group and "/" not in group]
         scopes = [group for group in groups if not group or "/" in group]
         waiting: Any = self._redis.hget(keys.done, "paused")
-        alarms, leases, parked = await self._alarms(keys, execution_id)
+        alarms, leases, parked = await self._alarms(keys, state_id)
+        barriers = [await self._barrier(keys, split) for split in splits]
         return Snapshot(
-            barriers=tuple([one for split in splits if (one := await self._barrier(keys, split))]),
+            barriers=tuple(barrier for barrier in barriers if barrier is not None),
             scopes=tuple(
                 [scope for page in _pages(scopes) for scope in await self._scopes(keys, page)]
             ),
@@ -106,15 +107,15 @@ class RedisInspector:
         return [_scope(name, list(islice(answers, len(_SCOPE)))) for name in names]
 
     async def _alarms(
-        self, keys: Keys, execution_id: str
+        self, keys: Keys, state_id: str
     ) -> tuple[list[TimerState], dict[str, Lease], list[Token]]:
         """Return the timers of a run, the first to be due first; its leases; what is parked."""
         due, payloads, processing, owners = TIMER_KEYS
-        found = [one.decode() async for one in self._redis.sscan_iter(keys.timers, count=1_000)]
+        found = [timer.decode() async for timer in self._redis.sscan_iter(keys.timers, count=1_000)]
         alarms: list[TimerState] = []
         leases: dict[str, Lease] = {}
         parked: list[Token] = []
-        for page in _pages([timer_name(execution_id, timer) for timer in sorted(found)]):
+        for page in _pages([timer_name(state_id, timer) for timer in sorted(found)]):
             pipe = self._redis.pipeline(transaction=False)
             for name in page:
                 pipe.zscore(due, name)
@@ -129,7 +130,7 @@ class RedisInspector:
                 if at_ms is None or body is None:
                     continue
                 taken = sent_ms is not None
-                if name.startswith(timer_name(execution_id, PARKED)):
+                if name.startswith(timer_name(state_id, PARKED)):
                     parked.append(decode_token(body))
                 elif lease:
                     token = decode_token(body)  # a message as it came: its id may have to be found
@@ -137,7 +138,8 @@ class RedisInspector:
                 else:
                     token = read_token(body)
                     alarms.append(TimerState(due_ms=int(at_ms), leased=taken, token=token))
-        return sorted(alarms, key=lambda one: (one.due_ms, one.token.token_id)), leases, parked
+        alarms.sort(key=lambda timer: (timer.due_ms, timer.token.token_id))
+        return alarms, leases, parked
 
 
 def _scope(name: str, answers: list[Any]) -> ScopeState:
@@ -172,7 +174,7 @@ def _arrival(field: bytes, value: bytes) -> Arrival:
 
 
 def _pages(names: list[str]) -> list[list[str]]:
-    return [names[start : start + PAGE] for start in range(0, len(names), PAGE)]
+    return [names[start : start + NAMES_PAGE] for start in range(0, len(names), NAMES_PAGE)]
 
 
 _conforms: type[Inspector] = RedisInspector

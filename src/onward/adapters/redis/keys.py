@@ -3,7 +3,7 @@
     exec:{ID}:done            hash    that the run began; how it ended (kept as a tombstone)
     exec:{ID}:groups          set     every group below that has keys
     exec:{ID}:timers          set     the timers that were set for the run
-    exec:{ID}:holders         hash    which worker holds which token (`holding.py`)
+    exec:{ID}:holders         hash    which worker holds which token (`holders.py`)
     exec:{ID}:<group>:<kind>  one key for each kind of cell of a group
 
 A group is the run itself, an item's scope ("<split>/<index>") or a split's barrier ("<split>").
@@ -23,10 +23,10 @@ SPLIT_KINDS = ("head", "slot", "results", "origin")
 
 
 class Keys:
-    """The keys of one execution."""
+    """The keys of one state of a run."""
 
-    def __init__(self, execution_id: str) -> None:
-        self.prefix = f"exec:{{{execution_id}}}:"
+    def __init__(self, state_id: str) -> None:
+        self.prefix = f"exec:{{{state_id}}}:"
         self.done = f"{self.prefix}done"
         self.groups = f"{self.prefix}groups"
         self.timers = f"{self.prefix}timers"

@@ -22,28 +22,30 @@ class RedisLeases:
         self._caller = ScriptCaller(redis)
 
     async def take(
-        self, run: str, token_id: str, *, owner: str, until_ms: int, body: bytes
+        self, state_id: str, token_id: str, *, owner: str, until_ms: int, body: bytes
     ) -> None:
         """Keep a message until its lease runs out; a lease of another owner is taken over."""
-        await self._ask("take", run, token_id, owner, until_ms, body)
+        await self._ask("take", state_id, token_id, owner, until_ms, body)
 
-    async def extend(self, run: str, token_id: str, *, owner: str, until_ms: int) -> bool:
+    async def extend(self, state_id: str, token_id: str, *, owner: str, until_ms: int) -> bool:
         """Move the end of a lease. False: it is no longer the owner's."""
-        return bool(await self._ask("extend", run, token_id, owner, until_ms))
+        return bool(await self._ask("extend", state_id, token_id, owner, until_ms))
 
-    async def held(self, run: str, token_id: str) -> bool:
+    async def is_held(self, state_id: str, token_id: str) -> bool:
         """Return whether anybody has a lease on a token that has not run out."""
-        asking: Any = self._redis.zscore(KEYS[0], timer_name(run, PREFIX + token_id))
+        asking: Any = self._redis.zscore(KEYS[0], timer_name(state_id, PREFIX + token_id))
         return await asking is not None
 
-    async def end(self, run: str, token_id: str, *, owner: str) -> None:
+    async def end(self, state_id: str, token_id: str, *, owner: str) -> None:
         """Give up a lease; one that is no longer the owner's is left alone."""
-        await self._ask("end", run, token_id, owner)
+        await self._ask("end", state_id, token_id, owner)
 
-    async def _ask(self, mode: str, run: str, token_id: str, *more: object) -> Any:
+    async def _ask(self, mode: str, state_id: str, token_id: str, *more: object) -> Any:
         timer = PREFIX + token_id
-        keys = [*KEYS, Keys(run).timers]
-        return await self._caller.call("lease", keys, [mode, timer_name(run, timer), timer, *more])
+        keys = [*KEYS, Keys(state_id).timers]
+        return await self._caller.call(
+            "lease", keys, [mode, timer_name(state_id, timer), timer, *more]
+        )
 
 
 _conforms: type[Leases] = RedisLeases

@@ -19,10 +19,10 @@ class RedisRunLiveness:
         self._redis = redis
         self._caller = ScriptCaller(redis)
 
-    async def take(self, runs: Sequence[str]) -> list[RunPulse]:
+    async def take(self, state_ids: Sequence[str]) -> list[RunPulse]:
         """Return the pulse of each state."""
         pipe = self._redis.pipeline(transaction=False)
-        for keys in map(Keys, runs):
+        for keys in map(Keys, state_ids):
             pipe.hmget(keys.done, ["born", "by", "probe"])
             pipe.scard(keys.timers)
             pipe.hvals(keys.holders)
@@ -33,7 +33,7 @@ class RedisRunLiveness:
                 born=born is not None,
                 ended=by is not None,
                 timers=timers,
-                holders=frozenset(_worker(one) for one in held if not one.startswith(b"{")),
+                holders=frozenset(_worker(note) for note in held if not note.startswith(b"{")),
                 probe=(probe or b"").decode(),
                 claimed=bool(claimed),
             )
@@ -42,9 +42,9 @@ class RedisRunLiveness:
             )
         ]
 
-    async def mark(self, run: str, probe: str) -> None:
+    async def mark(self, state_id: str, probe: str) -> None:
         """Note that a probe came through the queue."""
-        await self._caller.call("mark", [Keys(run).done], [probe])
+        await self._caller.call("mark", [Keys(state_id).done], [probe])
 
 
 def _worker(note: bytes) -> str:

@@ -24,9 +24,9 @@ class RedisRunEndings:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def tell(self, run: str) -> None:
+    async def announce(self, state_id: str) -> None:
         """Tell everyone who listens."""
-        await self._redis.publish(CHANNEL, run)
+        await self._redis.publish(CHANNEL, state_id)
 
     async def listen(self) -> AsyncIterator[str]:
         """Iterate over what is told; raises RedisError when the connection is lost."""
@@ -37,14 +37,14 @@ class RedisRunEndings:
                 if message is not None:
                     yield message["data"].decode()
 
-    async def ended(self, runs: Collection[str]) -> frozenset[str]:
+    async def ended_among(self, state_ids: Collection[str]) -> frozenset[str]:
         """Return which states have a tombstone."""
-        names = list(runs)
+        asked = list(state_ids)
         pipe = self._redis.pipeline(transaction=False)
-        for run in names:
-            pipe.hexists(Keys(run).done, "by")
+        for state_id in asked:
+            pipe.hexists(Keys(state_id).done, "by")
         answers = await pipe.execute()
-        return frozenset(run for run, over in zip(names, answers, strict=True) if over)
+        return frozenset(state_id for state_id, over in zip(asked, answers, strict=True) if over)
 
 
 _conforms: type[RunEndings] = RedisRunEndings

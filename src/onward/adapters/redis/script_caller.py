@@ -1,8 +1,8 @@
-"""Lua scripts by name, and a caller that sends what is asked at the same time in one round trip.
+"""Lua scripts by name, and a caller that sends concurrent calls in one round trip.
 
-Concurrent callers each await their own answer; whatever they ask within one turn of the event loop
-travels as one pipeline. A server that has forgotten a script (restart, fail-over, SCRIPT FLUSH)
-gets it again and the question is asked once more: scripts answer the same however often asked.
+Concurrent callers each await their own answer; all calls within one turn of the event loop travel
+as one pipeline. A server that has lost a script (restart, fail-over, SCRIPT FLUSH) gets it again
+and the call is repeated: scripts answer the same however often they are called.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
-PIPELINE = 500
-"""At most this many questions share a round trip."""
+MOST_CALLS = 500
+"""At most this many calls share a round trip."""
 MOMENT_S = 0.001
 """How long a round trip waits under load for more to share it."""
 
@@ -41,18 +41,18 @@ def script(name: str) -> Script:
     return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
-class _Question(NamedTuple):
+class _Call(NamedTuple):
     words: tuple[Any, ...]
     script: Script | None
     answer: asyncio.Future[Any]
 
 
 class ScriptCaller:
-    """Asks scripts and plain commands, many at a time."""
+    """Calls scripts and plain commands, many at a time."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._waiting: deque[_Question] = deque()
+        self._waiting: deque[_Call] = deque()
         self._sender: asyncio.Task[None] | None = None
         self._busy = False
 
@@ -64,59 +64,61 @@ class ScriptCaller:
     def command(self, *words: Any) -> asyncio.Future[Any]:
         """Send a command that may be sent twice; the future is its answer, as the server puts it.
 
-        Its failure is raised to whoever waits for it, and to nobody if nobody does.
+        Its failure is raised where it is awaited, and nowhere if it is not.
         """
         answer = self._ask(words, None)
-        answer.add_done_callback(_noticed)
+        answer.add_done_callback(_retrieve)
         return answer
 
     def _ask(self, words: tuple[Any, ...], asked: Script | None) -> asyncio.Future[Any]:
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Question(words, asked, answer))
+        self._waiting.append(_Call(words, asked, answer))
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
         return answer
 
     async def _send(self) -> None:
         while self._waiting:
-            # Let everyone who is about to ask do so; where several ask at once, more will.
+            # Let every caller that is about to call do so; where several call at once, more will.
             await asyncio.sleep(MOMENT_S if self._busy else 0)
-            batch = [self._waiting.popleft() for _ in range(min(PIPELINE, len(self._waiting)))]
+            batch = [self._waiting.popleft() for _ in range(min(MOST_CALLS, len(self._waiting)))]
             self._busy = len(batch) > 1
             try:
                 await self._answer(batch)
             except (RedisError, OSError) as problem:
-                for question in batch:
-                    if not question.answer.done():
-                        question.answer.set_exception(problem)
+                for call in batch:
+                    if not call.answer.done():
+                        call.answer.set_exception(problem)
 
-    async def _answer(self, batch: list[_Question]) -> None:
+    async def _answer(self, batch: list[_Call]) -> None:
         answers = await self._pipeline(batch)
         again = [
-            question
-            for question, answer in zip(batch, answers, strict=True)
+            call
+            for call, answer in zip(batch, answers, strict=True)
             if isinstance(answer, NoScriptError)
         ]
         if again:
-            for one in {question.script for question in again}:
-                if one is not None:
-                    await self._redis.script_load(one.source)
+            for missing in {call.script for call in again}:
+                if missing is not None:
+                    await self._redis.script_load(missing.source)
             redone = dict(zip(map(id, again), await self._pipeline(again), strict=True))
-            answers = [redone.get(id(q), a) for q, a in zip(batch, answers, strict=True)]
-        for question, answer in zip(batch, answers, strict=True):
-            if question.answer.done():
-                continue  # the asker has given up
+            answers = [
+                redone.get(id(call), answer) for call, answer in zip(batch, answers, strict=True)
+            ]
+        for call, answer in zip(batch, answers, strict=True):
+            if call.answer.done():
+                continue  # the caller was cancelled
             if isinstance(answer, Exception):
-                question.answer.set_exception(answer)
+                call.answer.set_exception(answer)
             else:
-                question.answer.set_result(answer)
+                call.answer.set_result(answer)
 
-    async def _pipeline(self, batch: list[_Question]) -> list[Any]:
-        """Ask all of a batch in one write, on one connection.
+    async def _pipeline(self, batch: list[_Call]) -> list[Any]:
+        """Send a batch in one write, on one connection.
 
         The client's own pipeline costs several times what the server does: this is the hot path.
         """
-        packed = b"".join(pack_command(one.words) for one in batch)
+        packed = b"".join(pack_command(call.words) for call in batch)
         pool: Any = self._redis.connection_pool
         connection = await pool.get_connection()
         try:
@@ -125,7 +127,7 @@ class ScriptCaller:
                 lambda problem: connection.disconnect(error=problem),
             )
         except BaseException:
-            # Cancelled half-way or given up: answers may still come that nobody asked for.
+            # Cancelled half-way or failed: answers may still come that no caller waits for.
             await connection.disconnect(nowait=True)
             raise
         finally:
@@ -144,6 +146,6 @@ async def _exchange(connection: AbstractConnection, packed: bytes, count: int) -
     return answers
 
 
-def _noticed(answer: asyncio.Future[Any]) -> None:
+def _retrieve(answer: asyncio.Future[Any]) -> None:
     if not answer.cancelled():
         answer.exception()

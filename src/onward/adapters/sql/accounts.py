@@ -1,4 +1,4 @@
-"""Users, tokens and logins in tables."""
+"""Users, API tokens and logins, in three tables."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ _ADD_USER = "INSERT INTO account VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO 
 _CHANGE_USER = """
 UPDATE account SET role = $2, password = $3, enabled = $4, changed_ms = $5 WHERE name = $1
 """
-_KEEP = """
+_ISSUE = """
 INSERT INTO api_token (token_id, name, hash, role, workflows, created_ms, created_by, expires_ms)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 _REVOKE = "UPDATE api_token SET revoked_ms = $2 WHERE token_id = $1 AND revoked_ms IS NULL"
+_USERS = "SELECT * FROM account ORDER BY name"
+_NEWEST_TOKENS = "SELECT * FROM api_token WHERE token_id < $1 ORDER BY token_id DESC LIMIT $2"
 _LOGIN = """
 SELECT login.hash, login.name, login.created_ms, login.expires_ms, account.*
 FROM login JOIN account ON account.name = login.name WHERE login.hash = $1
@@ -38,36 +40,29 @@ class TableAccounts:
         self._tables = tables
 
     async def anyone(self, now_ms: int) -> bool:
-        """Return whether somebody could get in."""
         return bool(await self._tables.rows(_ANYONE, now_ms))
 
     async def add_user(self, user: User) -> bool:
-        """Keep a new user."""
         values = msgspec.structs.astuple(user)
         return await self._tables.change((_ADD_USER, values)) == 1
 
     async def change_user(self, user: User, *, log_out: bool) -> bool:
-        """Write a user as it is now."""
         values = (user.name, user.role, user.password, user.enabled, user.changed_ms)
         more = [("DELETE FROM login WHERE name = $1", (user.name,))] if log_out else []
         return await self._tables.change((_CHANGE_USER, values), *more) == 1
 
     async def remove_user(self, name: str) -> bool:
-        """Forget a user and its logins."""
         gone = ("DELETE FROM account WHERE name = $1", (name,))
         return await self._tables.change(gone, ("DELETE FROM login WHERE name = $1", (name,))) == 1
 
     async def user(self, name: str) -> User | None:
-        """Return a user."""
         rows = await self._tables.rows("SELECT * FROM account WHERE name = $1", name)
         return _user(rows[0]) if rows else None
 
     async def users(self) -> list[User]:
-        """Return all users, by name."""
         return [_user(row) for row in await self._tables.rows(_USERS)]
 
     async def add_token(self, token: ApiToken) -> None:
-        """Keep a new token."""
         values = (
             token.token_id,
             token.name,
@@ -78,39 +73,32 @@ class TableAccounts:
             token.created_by,
             token.expires_ms,
         )
-        await self._tables.change((_KEEP, values))
+        await self._tables.change((_ISSUE, values))
 
     async def token(self, token_id: str) -> ApiToken | None:
-        """Return a token."""
         rows = await self._tables.rows("SELECT * FROM api_token WHERE token_id = $1", token_id)
         return _token(rows[0]) if rows else None
 
     async def token_of(self, hash_: str) -> ApiToken | None:
-        """Return the token with this hash."""
         rows = await self._tables.rows("SELECT * FROM api_token WHERE hash = $1", hash_)
         return _token(rows[0]) if rows else None
 
     async def tokens(self, *, before: str, limit: int) -> list[ApiToken]:
-        """Return a page of tokens, newest first."""
-        return [_token(row) for row in await self._tables.rows(_NEWEST, before, limit)]
+        return [_token(row) for row in await self._tables.rows(_NEWEST_TOKENS, before, limit)]
 
     async def revoke_token(self, token_id: str, now_ms: int) -> bool:
-        """Let a token count no more."""
         return await self._tables.change((_REVOKE, (token_id, now_ms))) == 1
 
     async def use_token(self, token_id: str, now_ms: int) -> None:
-        """Note that a token was used."""
         used = "UPDATE api_token SET used_ms = $2 WHERE token_id = $1"
         await self._tables.change((used, (token_id, now_ms)))
 
     async def add_login(self, login: Login) -> None:
-        """Keep a new login, and drop those that are over."""
         values = msgspec.structs.astuple(login)
         over = ("DELETE FROM login WHERE expires_ms < $1", (login.created_ms,))
         await self._tables.change(("INSERT INTO login VALUES ($1, $2, $3, $4)", values), over)
 
     async def login_of(self, hash_: str) -> tuple[Login, User] | None:
-        """Return the login with this hash, with its user."""
         rows = await self._tables.rows(_LOGIN, hash_)
         if not rows:
             return None
@@ -119,12 +107,7 @@ class TableAccounts:
         return login, _user(tuple(user))
 
     async def remove_login(self, hash_: str) -> None:
-        """End a login."""
         await self._tables.change(("DELETE FROM login WHERE hash = $1", (hash_,)))
-
-
-_USERS = "SELECT * FROM account ORDER BY name"
-_NEWEST = "SELECT * FROM api_token WHERE token_id < $1 ORDER BY token_id DESC LIMIT $2"
 
 
 def write_names(names: tuple[str, ...] | None) -> str | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import astuple
+
 from onward.adapters.sql.database import SqlDatabase
+from onward.adapters.sql.rows import read_struct
 from onward.ports.security.audit import AuditEntry, AuditLog
 
 _WRITE = """
@@ -25,29 +28,16 @@ class TableAuditLog:
         self._tables = tables
 
     async def write(self, entry: AuditEntry) -> None:
-        """Add an entry."""
-        values = (
-            entry.at_ms,
-            entry.actor,
-            entry.action,
-            entry.target,
-            entry.origin,
-            entry.request_id,
-            entry.before,
-            entry.after,
-        )
-        await self._tables.change((_WRITE, values))
+        *values, _seq = astuple(entry)
+        await self._tables.change((_WRITE, tuple(values)))
 
     async def entries(
         self, *, before: int, limit: int, actor: str = "", action: str = "", target: str = ""
     ) -> list[AuditEntry]:
-        """Return a page of entries, newest first."""
         rows = await self._tables.rows(_ENTRIES, before, limit, actor, action, target)
-        names = AuditEntry.__struct_fields__
-        return [AuditEntry(**dict(zip(names, row, strict=True))) for row in rows]
+        return [read_struct(AuditEntry, row) for row in rows]
 
     async def prune(self, before_ms: int) -> int:
-        """Drop old entries."""
         return await self._tables.change(("DELETE FROM audit WHERE at_ms < $1", (before_ms,)))
 
 

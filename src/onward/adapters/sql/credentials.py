@@ -1,6 +1,6 @@
 """Credentials in a table, each row sealed by itself.
 
-What a credential is for (its type, and which workflows may use it) is bound to the seal: whoever
+The purpose of a credential (its type, and the workflows that may use it) is bound to the seal: who
 can write to the database but has no key cannot give a credential to another workflow.
 """
 
@@ -34,7 +34,7 @@ UPDATE credential SET type = $2, workflows = $3, revision = $4, changed_ms = $6,
                       key = $8, sealed = $9
 WHERE name = $1 AND revision = $4 - 1 AND created_ms = $5
 """
-_SEAL_ANEW = "UPDATE credential SET key = $3, sealed = $4 WHERE name = $1 AND revision = $2"
+_RESEAL = "UPDATE credential SET key = $3, sealed = $4 WHERE name = $1 AND revision = $2"
 _DOCUMENTS = """
 SELECT workflow.workflow_id, number, number = published, source
 FROM workflow
@@ -53,10 +53,9 @@ class TableCredentials:
         self._tables = tables
         self._ring = ring
         self._makes_key = makes_key
-        """Whether the first credential makes the key file: only where nobody else needs it."""
+        """Whether the first credential makes the key file: only where no other process needs it."""
 
     async def save(self, credential: Credential, fields: Mapping[str, str]) -> bool:
-        """Seal and write a credential when the revision before it is there."""
         if self._makes_key and not self._ring.keys():
             self._ring.add()
         record = seal(
@@ -77,7 +76,6 @@ class TableCredentials:
         return await self._tables.change((statement, values)) == 1
 
     async def remove(self, name: str, revision: int | None) -> bool:
-        """Forget a credential."""
         if revision is None:
             gone = "DELETE FROM credential WHERE name = $1"
             return await self._tables.change((gone, (name,))) == 1
@@ -85,18 +83,15 @@ class TableCredentials:
         return await self._tables.change((gone, (name, revision))) == 1
 
     async def credential(self, name: str) -> Credential | None:
-        """Return a credential."""
         rows = await self._tables.rows(_CREDENTIAL, name)
         return _credential(rows[0]) if rows else None
 
     async def credentials(self, *, after: str, limit: int) -> list[Credential]:
-        """Return a page of credentials by name."""
         return [_credential(row) for row in await self._tables.rows(_PAGE, after, limit)]
 
     async def open(self, name: str) -> tuple[Credential, Mapping[str, str]] | None:
-        """Return a credential with its fields."""
         rows = await self._tables.rows("SELECT * FROM credential WHERE name = $1", name)
-        return self._opened(rows[0]) if rows else None
+        return self._unsealed(rows[0]) if rows else None
 
     async def seal_anew(self) -> int:
         """Seal every credential with the newest key, which is a new one if it can be made here.
@@ -104,7 +99,7 @@ class TableCredentials:
         All are opened first: when one cannot be, nothing is changed.
         """
         rows = await self._tables.rows("SELECT * FROM credential ORDER BY name")
-        opened = [self._opened(row) for row in rows]
+        opened = [self._unsealed(row) for row in rows]
         if self._makes_key:
             self._ring.add()
         key = newest_key_of(self._ring)
@@ -114,11 +109,10 @@ class TableCredentials:
                 continue
             record = seal(key, _purpose(credential), msgspec.json.encode(dict(fields)))
             values = (credential.name, credential.revision, key.id, msgspec.json.encode(record))
-            changed += await self._tables.change((_SEAL_ANEW, values))
+            changed += await self._tables.change((_RESEAL, values))
         return changed
 
     async def documents(self, *, after: str, limit: int) -> list[NamedIn]:
-        """Return the newest and the published versions of workflows, by id."""
         return [
             NamedIn(
                 workflow_id=name, number=number, published=bool(published), source=bytes(source)
@@ -126,7 +120,7 @@ class TableCredentials:
             for name, number, published, source in await self._tables.rows(_DOCUMENTS, after, limit)
         ]
 
-    def _opened(self, row: tuple[Any, ...]) -> tuple[Credential, dict[str, str]]:
+    def _unsealed(self, row: tuple[Any, ...]) -> tuple[Credential, dict[str, str]]:
         credential = _credential(row[:-1])
         place = f"credential {credential.name!r} of the master"
         try:

@@ -1,4 +1,4 @@
-"""Events that wait for others which belong to them, in tables."""
+"""Event sets: events that wait for others of their set, in two tables."""
 
 from __future__ import annotations
 
@@ -39,47 +39,38 @@ _content = msgspec.json.Decoder(tuple[EventSet, ...])
 
 
 class TableEventSets:
-    """`Gatherings` in a database."""
+    """`EventSets` in a database."""
 
     def __init__(self, tables: SqlDatabase) -> None:
         self._tables = tables
 
     async def read(self, trigger_id: str) -> CollectedEvents:
-        """Return what is open of a trigger."""
         for revision, content in await self._tables.rows(_READ, trigger_id):
             return CollectedEvents(revision=int(revision), open=_content.decode(bytes(content)))
         return CollectedEvents()
 
     async def knows(self, trigger_id: str, event_key: str) -> bool:
-        """Return whether an event has joined already."""
         return bool(await self._tables.rows(_KNOWS, trigger_id, event_key))
 
     async def events(self, trigger_id: str, name: str) -> list[Mapping[str, Any]]:
-        """Return the events of a gathering that is open, in the order they came."""
         rows = await self._tables.rows(_EVENTS, trigger_id, name)
         return [msgspec.json.decode(bytes(content)) for (content,) in rows]
 
     async def join(self, joining: EventJoin) -> bool:
-        """Write what an event changes, with what it starts, unless somebody else came first."""
-        one, after = joining, joining.after
-        # The number of the change is the event's place: later events come with higher ones.
-        event = (one.trigger_id, one.event_key, one.name, after.revision, one.event, one.at_ms)
+        trigger_id, name, after = joining.trigger_id, joining.name, joining.after
+        # The number of the change is the event's place: later events have higher ones.
+        place, content = after.revision, msgspec.json.encode(after.open)
+        event = (trigger_id, joining.event_key, name, place, joining.event, joining.at_ms)
         steps: list[Step] = [(_ADD, event)]
-        if one.firing is not None:
-            steps.append((_FIRE, msgspec.structs.astuple(one.firing)))
-            steps.append((_EMPTY, (one.trigger_id, one.name)))
-        content = msgspec.json.encode(after.open)
-        changed = await self._tables.change(
-            (_WRITE, (one.trigger_id, after.revision, content)), *steps
-        )
-        return changed == 1
+        if joining.firing is not None:
+            steps.append((_FIRE, msgspec.structs.astuple(joining.firing)))
+            steps.append((_EMPTY, (trigger_id, name)))
+        return await self._tables.change((_WRITE, (trigger_id, place, content)), *steps) == 1
 
     async def drop(self, trigger_id: str) -> None:
-        """Forget everything of a trigger."""
         await self._tables.change((_DROP, (trigger_id,)), (_DROP_EVENTS_OF, (trigger_id,)))
 
     async def drop_events(self, before_ms: int) -> None:
-        """Forget events that came before a moment."""
         await self._tables.change((_DROP_EVENTS, (before_ms,)))
 
 

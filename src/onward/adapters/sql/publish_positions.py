@@ -1,4 +1,4 @@
-"""How far what happened has been told to somebody outside, in a table."""
+"""The published position of each event publisher, in a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOVE = "UPDATE outlet SET place = $3, until_ms = $4 WHERE name = $1 AND holder 
 
 
 class TablePublishPositions:
-    """`Outlets` in a database."""
+    """`PublishPositions` in a database."""
 
     def __init__(self, tables: SqlDatabase) -> None:
         self._tables = tables
@@ -26,7 +26,6 @@ class TablePublishPositions:
     async def take(
         self, name: str, holder: str, *, first: int, now_ms: int, until_ms: int
     ) -> int | None:
-        """Take an outlet, unless another holds it, and return how far it has been told."""
         await self._tables.change((_ADD, (name, first)))
         taken = (name, holder, until_ms, holder, now_ms)
         if not await self._tables.change((_TAKE, taken)):
@@ -35,7 +34,6 @@ class TablePublishPositions:
         return int(place)
 
     async def move(self, name: str, holder: str, place: int, *, until_ms: int) -> bool:
-        """Note how far it has been told, unless another has taken it."""
         return bool(await self._tables.change((_MOVE, (name, holder, place, until_ms))))
 
 

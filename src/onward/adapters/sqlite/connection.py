@@ -1,31 +1,49 @@
 """A second connection to the journal's file, in a thread of its own: callers never wait for it.
 
-The engine writes the same file. What is written here is small and rare, and both wait for their
-turn, so neither holds up the other for long.
+The engine writes the same file. Transactions here are small and rare, and both connections wait for
+each other, so neither holds up the other for long. `SqliteConnection` is that connection,
+`transaction` and `rewrite` the way to use it, `SqliteDatabase` the seam of the shared SQL on it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from onward.adapters.sql.database import SqlDatabase, Step
+import msgspec
+
+from onward.adapters.sql.database import DuplicateError, Row, SqlDatabase, Step, Steps
 from onward.errors import StorageError
 
 T = TypeVar("T")
 
+_UNIQUE = {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"}
+
+_IN_LIST = "IN (SELECT value FROM json_each(?{}))"
+
+# What the shared SQL writes for PostgreSQL; a literal comes first, so that nothing in it is found.
+_DIFFERENT = re.compile(
+    r"(?P<literal>'[^']*')"
+    r"|= ANY \(\$(?P<list>\d+)::text\[\]\)"
+    r"|\$(?P<parameter>\d+)"
+    r"|(?P<strpos>\bstrpos\()"
+    r"|(?P<lock>\s+FOR UPDATE\b)"
+)
+
 
 class SqliteConnection:
-    """Runs what is asked of it on one connection, one thing after the other."""
+    """Does work on one connection, one piece after the other."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="onward-archive")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="onward-sqlite")
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         try:
             self._db.execute("PRAGMA synchronous = FULL")
@@ -34,29 +52,23 @@ class SqliteConnection:
             raise StorageError(f"{path} is not a usable onward database: {problem}") from None
 
     def close(self) -> None:
-        """Wait for what is under way, and close the file."""
+        """Wait for the work under way, and close the file."""
         self._thread.shutdown()
         self._db.close()
 
-    def has(self, table: str) -> bool:
-        """Return whether the file has a table; StorageError when it cannot be read."""
-        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
-        try:
-            return self._db.execute(query, (table,)).fetchone() is not None
-        except sqlite3.Error as problem:
-            raise StorageError(f"{self._path} is not a usable onward database: {problem}") from None
-
     async def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what `work` comes to; StorageError when the file refuses."""
+        """Return the result of `work`; StorageError when the file refuses."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._db)
         except sqlite3.Error as problem:
-            raise StorageError(f"the database {self._path} refuses: {problem}") from problem
+            unique = getattr(problem, "sqlite_errorname", "") in _UNIQUE
+            kind = DuplicateError if unique else StorageError
+            raise kind(f"the database {self._path} refuses: {problem}") from problem
 
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Make what is inside true together, or not at all."""
+    """Commit everything inside together, or undo it."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -67,34 +79,66 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-# -- The tables of access beside the journal.
-
-
 class SqliteDatabase:
-    """`Tables` in the file of an embedded engine."""
+    """The `SqlDatabase` of an embedded engine."""
 
-    def __init__(self, file: SqliteConnection) -> None:
-        self._file = file
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
 
-    async def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return what a question comes to."""
-        return await self._file.do(lambda db: db.execute(_here(statement), values).fetchall())
+    async def rows(self, statement: str, *values: Any) -> list[Row]:
+        return await self._connection.do(lambda db: _execute(db, (statement, values)).fetchall())
 
     async def change(self, first: Step, *more: Step) -> int:
-        """Do all steps together, unless the first changes nothing."""
-
         def work(db: sqlite3.Connection) -> int:
             with transaction(db):
-                changed = db.execute(_here(first[0]), first[1]).rowcount
-                for statement, values in more if changed else ():
-                    db.execute(_here(statement), values)
+                changed = _execute(db, first).rowcount
+                for step in more if changed else ():
+                    _execute(db, step)
             return changed
 
-        return await self._file.do(work)
+        return await self._connection.do(work)
+
+    async def transact(self, steps: Steps[T]) -> T:
+        def work(db: sqlite3.Connection) -> T:
+            with transaction(db):
+                try:
+                    step = next(steps)
+                    while True:
+                        step = steps.send(_execute(db, step).fetchall())
+                except StopIteration as end:
+                    result: T = end.value
+            return result
+
+        return await self._connection.do(work)
 
 
-def _here(statement: str) -> str:
-    return statement.replace("$", "?")
+def _execute(db: sqlite3.Connection, step: Step) -> sqlite3.Cursor:
+    statement, values = step
+    return db.execute(rewrite(statement), tuple(map(_value, values)))
+
+
+def _value(value: Any) -> Any:
+    return msgspec.json.encode(value).decode() if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=512)
+def rewrite(statement: str) -> str:
+    """Return a statement of the shared SQL as SQLite writes it; text between quotes stays."""
+
+    def rewritten(found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "list":
+                return _IN_LIST.format(found["list"])
+            case "parameter":
+                return f"?{found['parameter']}"
+            case "strpos":
+                return "instr("
+            case "lock":
+                return ""
+            case _:
+                return found[0]
+
+    return _DIFFERENT.sub(rewritten, statement)
 
 
 _conforms: type[SqlDatabase] = SqliteDatabase

@@ -1,14 +1,15 @@
-"""The journal for onlookers: read only, without the lock, also while an engine writes it."""
+"""The journal for other processes: read only, without the lock, also while an engine writes it."""
 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from onward.adapters.sqlite.journal import APPLICATION_ID, SCHEMA_VERSION
+from onward.adapters.sqlite.journal import no_database
+from onward.adapters.sqlite.migrations import open_read_only, read_version
 from onward.adapters.sqlite.rows import SqliteReader
-from onward.errors import InputError, StorageError
+from onward.errors import StorageError
 from onward.ports.storage.run_queries import History
 
 _WAITED_FOR = """
@@ -20,36 +21,25 @@ WITH RECURSIVE below (child_id) AS (
 
 
 class SqliteHistory(SqliteReader):
-    """What an onward database says about its runs."""
+    """A `History` in a file of this release or of an earlier one."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise InputError(
-                f"there is no database {path}: nothing has run here yet, or --db must name another"
-            )
+            raise no_database(path)
         with ExitStack() as stack:
             try:
-                address = f"{path.absolute().as_uri()}?mode=ro"
-                connection = sqlite3.connect(address, uri=True, timeout=5)
-                stack.callback(connection.close)
-                (application,) = connection.execute("PRAGMA application_id").fetchone()
-                (version,) = connection.execute("PRAGMA user_version").fetchone()
+                connection = stack.enter_context(closing(open_read_only(path)))
+                version = read_version(connection, path)
             except sqlite3.Error as problem:
                 raise StorageError(f"{path} is not a usable onward database: {problem}") from None
-            if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
+            if version == 0:
                 raise StorageError(
-                    f"{path} is not a database of this onward (schema version {SCHEMA_VERSION});"
-                    " choose another --db"
+                    f"{path} is empty: nothing has run here yet; choose another --db"
                 )
             stack.pop_all()
         super().__init__(connection)
 
-    def tables(self) -> set[str]:
-        """Return the names of what the file has."""
-        return {name for (name,) in self._reader.execute("SELECT name FROM sqlite_master")}
-
     def run_ids(self, beginning: str, limit: int) -> list[str]:
-        """Return the ids of the newest runs that begin so."""
         query = (
             "SELECT execution_id FROM execution WHERE substr(execution_id, 1, length(?1)) = ?1"
             " ORDER BY started_ms DESC LIMIT ?2"
@@ -57,7 +47,6 @@ class SqliteHistory(SqliteReader):
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
 
     def workflow_ids(self, beginning: str, limit: int) -> list[str]:
-        """Return the ids of workflows that begin so."""
         query = (
             "SELECT workflow_id FROM workflow WHERE substr(workflow_id, 1, length(?1)) = ?1"
             " ORDER BY workflow_id LIMIT ?2"
@@ -65,7 +54,6 @@ class SqliteHistory(SqliteReader):
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
 
     def trigger_ids(self, beginning: str, limit: int) -> list[str]:
-        """Return the ids of triggers that begin so."""
         query = (
             "SELECT trigger_id FROM run_trigger WHERE substr(trigger_id, 1, length(?1)) = ?1"
             " ORDER BY trigger_id LIMIT ?2"
@@ -73,13 +61,11 @@ class SqliteHistory(SqliteReader):
         return [name for (name,) in self._reader.execute(query, (beginning, limit))]
 
     def waited_for(self, execution_id: str) -> list[str]:
-        """Return the runs whose end a run waits for, and those that they wait for."""
-        if "run_link" not in self.tables():
-            return []
+        if not self._first("SELECT 1 FROM sqlite_master WHERE name = 'run_link'"):
+            return []  # the file of an earlier release
         return [name for (name,) in self._reader.execute(_WAITED_FOR, (execution_id,))]
 
     def close(self) -> None:
-        """Close the file."""
         self._reader.close()
 
 

@@ -1,6 +1,6 @@
-"""Looking at a run in the journal of the embedded engine: read only, also while an engine writes.
+"""Snapshots of runs from the journal of the embedded engine: read only, also while it writes.
 
-What a run holds is read in one transaction, so here a look is one moment.
+A snapshot is read in one transaction, so here it is of one moment.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ _Group = dict[str, dict[str, Any]]
 
 _unpack = msgspec.msgpack.Decoder().decode
 
-# What users made may be large and is not needed here: only that it is there.
+# Values of users may be large and are not needed here: only that they are there.
 _CELLS = """
 SELECT grp, kind, field, CASE WHEN kind IN ('value', 'left', 'record') THEN NULL ELSE value END
 FROM cell WHERE execution_id = ?
 """
 _QUEUED = "SELECT body FROM message WHERE execution_id = ? ORDER BY seq"
-_ALARMS = "SELECT due_ms, body FROM timer WHERE execution_id = ? ORDER BY due_ms, timer_id"
+_TIMERS = "SELECT due_ms, body FROM timer WHERE execution_id = ? ORDER BY due_ms, timer_id"
 
 
 class SqliteInspector(SqliteHistory):
-    """Looks at runs in one file, as `SqliteHistory` does at what came of them."""
+    """An `Inspector` of the runs in one file."""
 
     async def look(self, execution_id: str) -> Snapshot:
-        """Return what the journal holds about a run that goes on."""
         query = self._reader.execute
         query("BEGIN")
         try:
             cells = query(_CELLS, (execution_id,)).fetchall()
             queued = query(_QUEUED, (execution_id,)).fetchall()
-            alarms = query(_ALARMS, (execution_id,)).fetchall()
+            timers = query(_TIMERS, (execution_id,)).fetchall()
         finally:
             query("COMMIT")
         groups: dict[str, _Group] = {}
-        for group, kind, field, value in cells:
+        for name, kind, field, value in cells:
             cell = None if value is None else _unpack(value)
-            groups.setdefault(group, {}).setdefault(kind, {})[field] = cell
+            groups.setdefault(name, {}).setdefault(kind, {})[field] = cell
         tokens = tuple(_tokens(queued))
-        splits = [(name, one) for name, one in groups.items() if "origin" in one]
+        splits = [(name, group) for name, group in groups.items() if "origin" in group]
+        scopes = [(name, group) for name, group in groups.items() if "head" not in group]
         return Snapshot(
             over="done" in groups.get("", {}),
-            scopes=tuple(_scope(name, one) for name, one in groups.items() if "head" not in one),
-            barriers=tuple(_barrier(name, one) for name, one in splits),
+            scopes=tuple(_scope(name, group) for name, group in scopes),
+            barriers=tuple(_barrier(name, group) for name, group in splits),
             alarms=tuple(
                 TimerState(due_ms=due_ms, leased=False, token=read_token(body))
-                for due_ms, body in alarms
+                for due_ms, body in timers
             ),
             queued=tokens,
             paused=bool(groups.get("", {}).get("paused", {}).get("")),
@@ -72,7 +72,7 @@ class SqliteInspector(SqliteHistory):
 
 
 def _tokens(rows: list[tuple[bytes]]) -> Iterator[Token]:
-    """Yield the tokens among the messages; one that is spoilt is the engine's to put aside."""
+    """Yield the tokens among the messages; a damaged one is for the engine to quarantine."""
     for (body,) in rows:
         with suppress(MessageError):
             yield decode_token(bytes(body))

@@ -1,5 +1,8 @@
 """The journal in one SQLite file: write-ahead log, one writer, every batch one transaction.
 
+First who may write the file (`FileLock`, `prepare_file`), then the journal itself, then how a batch
+is written, table by table.
+
 `synchronous=FULL` makes a commit survive the loss of power, not only of the process. Because many
 handled tokens share a commit, its cost is shared too.
 """
@@ -9,28 +12,31 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from contextlib import ExitStack, closing, suppress
-from importlib import resources
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from onward.adapters.sql.rows import row_of_lines, row_of_visit
+from onward.adapters.sqlite.connection import transaction
+from onward.adapters.sqlite.migrations import file_version, migrate, newest_version
 from onward.adapters.sqlite.rows import SqliteReader
-from onward.errors import StorageError
-from onward.kernel.log_lines import write_lines
+from onward.errors import InputError, StorageError
 from onward.kernel.messages import encode_message
-from onward.kernel.records import VisitRecord
 from onward.ports.storage.journal import CellChanges, Journal, JournalCommit
 
-# -- One process at a time: an advisory lock beside the database file.
-#
-# The operating system releases it when the process ends, however it ends, so a killed engine never
-# leaves a lock behind. Readers need no lock.
+_pack = msgspec.msgpack.Encoder().encode
+
+
+# -- who may write the file --------------------------------------------------------------------
 
 
 class FileLock:
-    """Held from construction until `release`."""
+    """An advisory lock beside the database file, held from construction until `release`.
+
+    The operating system releases it when the process ends, however it ends, so a killed engine
+    never leaves a lock behind. Readers need no lock.
+    """
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + "-lock")
@@ -55,10 +61,27 @@ class FileLock:
         os.close(self._file)
 
 
-SCHEMA_VERSION = 1
-APPLICATION_ID = 0x77656674  # "onward"
+def no_database(path: Path) -> InputError:
+    """Return the error for a file that does not exist and must."""
+    return InputError(
+        f"there is no database {path}: nothing has run here yet, or --db must name another"
+    )
 
-_pack = msgspec.msgpack.Encoder().encode
+
+def prepare_file(path: Path, *, create: bool = True) -> None:
+    """Bring a file up to date, unless it is: then its engine may be running.
+
+    Raises InputError when there is no file and none may be created.
+    """
+    if not path.exists():
+        if not create:
+            raise no_database(path)
+    elif file_version(path) == newest_version():
+        return
+    SqliteJournal(path).close()
+
+
+# -- the journal -------------------------------------------------------------------------------
 
 
 class SqliteJournal(SqliteReader):
@@ -66,14 +89,12 @@ class SqliteJournal(SqliteReader):
 
     def __init__(self, path: Path) -> None:
         with ExitStack() as stack:
-            stack.callback(FileLock(_prepared(path)).release)
+            stack.callback(FileLock(_with_folder(path)).release)
             try:
-                fresh = _is_fresh(path)
+                version = file_version(path) if path.exists() else 0
                 self._writer = stack.enter_context(closing(_connect(path)))
                 super().__init__(stack.enter_context(closing(_connect(path))))
-                if fresh:
-                    _create(self._writer)
-                _extend(self._writer)
+                migrate(self._writer, version)
             except sqlite3.DatabaseError as problem:
                 raise StorageError(f"{path} is not a usable onward database: {problem}") from None
             self._opened = stack.pop_all()
@@ -82,29 +103,20 @@ class SqliteJournal(SqliteReader):
         """Close the file and let another process have it."""
         self._opened.close()
 
-    # -- writing -------------------------------------------------------------------------------
-
     def commit(self, batch: JournalCommit) -> None:
-        """Write the batch in one transaction."""
         db = self._writer
         try:
-            db.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(db):
                 _write_runs(db, batch)
                 _write_tokens(db, batch)
                 for execution_id, changes in batch.cells.items():
                     _write_cells(db, execution_id, changes)
                 _clear_ended(db, batch)
-                db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk has rolled back already
-                    db.execute("ROLLBACK")
-                raise
         except sqlite3.Error as problem:
             raise StorageError(f"the database refused a commit: {problem}") from problem
 
 
-def _prepared(path: Path) -> Path:
+def _with_folder(path: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -126,60 +138,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _is_fresh(path: Path) -> bool:
-    """Return whether the file has yet to become an onward database. Looks, and changes nothing."""
-    if not path.exists():
-        return True
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application != APPLICATION_ID and (application or tables):
-        raise StorageError(f"{path} is a database of another program; choose another --db")
-    if version > SCHEMA_VERSION:
-        raise StorageError(
-            f"{path} has schema version {version}, this onward knows {SCHEMA_VERSION}: upgrade "
-            "onward"
-        )
-    return bool(application != APPLICATION_ID)
-
-
-def _create(db: sqlite3.Connection) -> None:
-    schema = resources.files("onward.adapters.sqlite").joinpath("sql/schema.sql").read_text()
-    stamp = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
-    db.executescript(f"BEGIN; {schema} {stamp} COMMIT;")
-
-
-_ADDED = {
-    "firing_active": "triggers.sql",
-    "audit": "access.sql",
-    "run_control": "control.sql",
-    "flow_run": "flow.sql",
-    "run_link": "signals.sql",
-    "node_log": "streams.sql",
-    "listener": "listeners.sql",
-    "gathered_event": "gatherings.sql",
-    "outlet": "outlets.sql",
-    "run_origin": "origins.sql",
-}
-"""What later releases added: by something that it has, the script that makes it."""
-
-
-def _extend(db: sqlite3.Connection) -> None:
-    """Bring a file of an earlier release up to date; what is added does not disturb that one."""
-    tables = dict(db.execute("SELECT name, sql FROM sqlite_master"))
-    if "cancelled" not in tables["execution"]:
-        _apply(db, "cancelled.sql")
-    if "execution_workflow" not in tables or "cancelled" not in tables["execution"]:
-        _apply(db, "master.sql")
-    for name, script in _ADDED.items():
-        if name not in tables:
-            _apply(db, script)
-
-
-def _apply(db: sqlite3.Connection, name: str) -> None:
-    script = resources.files("onward.adapters.sqlite").joinpath(f"sql/{name}").read_text()
-    db.executescript(f"BEGIN; {script} COMMIT;")
+# -- writing a batch ---------------------------------------------------------------------------
 
 
 def _write_runs(db: sqlite3.Connection, batch: JournalCommit) -> None:
@@ -190,60 +149,42 @@ def _write_runs(db: sqlite3.Connection, batch: JournalCommit) -> None:
             "INSERT INTO execution (execution_id, workflow_id, definition_ref, status, started_ms)"
             " VALUES (?, ?, ?, 'running', ?)",
             [
-                (one.execution_id, one.workflow_id, one.definition_ref, one.started_ms)
-                for one in batch.started
+                (run.execution_id, run.workflow_id, run.definition_ref, run.started_ms)
+                for run in batch.started
             ],
         )
     if batch.payloads:
         db.executemany(
             "INSERT OR IGNORE INTO payload VALUES (?, ?, ?)",
-            [(one, payload.ref.hash, bytes(payload.body)) for one, payload in batch.payloads],
+            [(name, payload.ref.hash, bytes(payload.body)) for name, payload in batch.payloads],
         )
     if batch.node_runs:
         db.executemany(
             "INSERT INTO node_run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            map(_node_run, batch.node_runs),
+            map(row_of_visit, batch.node_runs),
         )
         db.executemany(
             "INSERT INTO node_log (execution_id, node_id, attempt, lineage, lines)"
             " VALUES (?, ?, ?, ?, ?)",
-            [_node_log(run) for run in batch.node_runs if run.log],
+            [row_of_lines(visit) for visit in batch.node_runs if visit.log],
         )
     if batch.events:
         db.executemany("INSERT INTO event VALUES (?, ?, ?)", batch.events)
-    for one in batch.ended:
+    for run in batch.ended:
         # A terminal state is final: the row changes only while it still runs.
         db.execute(
             "UPDATE execution SET status = ?, ended_ms = ?, completion = ?"
             " WHERE execution_id = ? AND status = 'running'",
-            (one.status, one.ended_ms, one.completion, one.execution_id),
+            (run.status, run.ended_ms, run.completion, run.execution_id),
         )
     if batch.quarantined:
         db.executemany(
             "INSERT INTO quarantine (execution_id, reason, body, at_ms) VALUES (?, ?, ?, ?)",
-            [(one.execution_id, one.reason, one.body, one.at_ms) for one in batch.quarantined],
+            [
+                (message.execution_id, message.reason, message.body, message.at_ms)
+                for message in batch.quarantined
+            ],
         )
-
-
-def _node_run(run: VisitRecord) -> tuple[Any, ...]:
-    return (
-        run.execution_id,
-        run.token_id,
-        run.node_id,
-        run.status,
-        run.attempt,
-        run.at_ms,
-        run.duration_ms,
-        msgspec.json.encode(run.lineage) if run.lineage else None,
-        bytes(run.output) if run.output is not None else None,
-        msgspec.json.encode(run.output_ref) if run.output_ref else None,
-        run.error,
-    )
-
-
-def _node_log(run: VisitRecord) -> tuple[Any, ...]:
-    lineage = msgspec.json.encode(run.lineage) if run.lineage else None
-    return (run.execution_id, run.node_id, run.attempt, lineage, write_lines(run.log))
 
 
 def _write_tokens(db: sqlite3.Connection, batch: JournalCommit) -> None:
@@ -288,10 +229,10 @@ def _write_cells(db: sqlite3.Connection, execution_id: str, changes: CellChanges
 
 def _clear_ended(db: sqlite3.Connection, batch: JournalCommit) -> None:
     """Leave nothing of a run that ended but its row, its history and its payloads."""
-    for one in batch.ended:
-        db.execute("DELETE FROM message WHERE execution_id = ?", (one.execution_id,))
-        db.execute("DELETE FROM timer WHERE execution_id = ?", (one.execution_id,))
-        db.execute("DELETE FROM cell WHERE execution_id = ?", (one.execution_id,))
+    for run in batch.ended:
+        db.execute("DELETE FROM message WHERE execution_id = ?", (run.execution_id,))
+        db.execute("DELETE FROM timer WHERE execution_id = ?", (run.execution_id,))
+        db.execute("DELETE FROM cell WHERE execution_id = ?", (run.execution_id,))
 
 
 _conforms: type[Journal] = SqliteJournal

@@ -1,4 +1,4 @@
-"""Forgetting runs in the file of the journal, a few at a time, while an engine writes it."""
+"""Retention in the file of the journal: old runs are deleted, a few at a time."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sqlite3
 
 from onward.adapters.sqlite.connection import SqliteConnection, transaction
 
-AT_ONCE = 20
-"""Runs in one transaction: the engine gets its turn in between."""
+RUNS_AT_ONCE = 20
+"""Runs in one transaction: the engine can commit in between."""
 
 _EXPIRED = """
 SELECT execution_id FROM execution WHERE ended_ms < ? ORDER BY ended_ms LIMIT ?
 """
-_FORGET = (
+_DELETE = (
     "DELETE FROM node_run WHERE execution_id = ?",
     "DELETE FROM node_log WHERE execution_id = ?",
     "DELETE FROM payload WHERE execution_id = ?",
@@ -26,7 +26,7 @@ _FORGET = (
     "DELETE FROM listener WHERE execution_id = ?",
     "DELETE FROM run_origin WHERE execution_id = ?",
     "DELETE FROM run_link WHERE child_id = ?",
-    # A child that is still there keeps its depth; of one that never began nothing is left.
+    # A child run that is still there keeps its depth; of one that never began nothing is left.
     """
     DELETE FROM run_link WHERE parent_id = ? AND NOT EXISTS (
       SELECT 1 FROM execution WHERE execution.execution_id = run_link.child_id)
@@ -35,22 +35,22 @@ _FORGET = (
 
 
 class SqliteRetention:
-    """Drops runs that ended long ago."""
+    """Deletes runs that ended long ago."""
 
-    def __init__(self, file: SqliteConnection) -> None:
-        self._file = file
+    def __init__(self, connection: SqliteConnection) -> None:
+        self._connection = connection
 
     async def prune(self, before_ms: int) -> int:
-        """Drop runs that ended before a moment, and say how many."""
+        """Delete runs that ended before a moment, and return how many."""
         dropped = 0
-        while some := await self._file.do(lambda db: _prune_some(db, before_ms)):
+        while some := await self._connection.do(lambda db: _prune_some(db, before_ms)):
             dropped += some
         return dropped
 
 
 def _prune_some(db: sqlite3.Connection, before_ms: int) -> int:
     with transaction(db):
-        expired = db.execute(_EXPIRED, (before_ms, AT_ONCE)).fetchall()
-        for statement in _FORGET if expired else ():
+        expired = db.execute(_EXPIRED, (before_ms, RUNS_AT_ONCE)).fetchall()
+        for statement in _DELETE if expired else ():
             db.executemany(statement, expired)
     return len(expired)

@@ -1,4 +1,4 @@
-"""Reading what the journal wrote: the same for the engine that writes it and for onlookers."""
+"""Reading the journal: the same for the engine that writes it and for processes that only read."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Any
 
 import msgspec
 
+from onward.adapters.sql.rows import read_run, read_visit
 from onward.errors import StorageError
 from onward.kernel.context import Ref
-from onward.kernel.lineage import Lineage
 from onward.kernel.records import Definition, QuarantineRecord, RunRecord, VisitRecord
 
 _unpack = msgspec.msgpack.Decoder().decode
-_lineage = msgspec.json.Decoder(Lineage)
-_ref = msgspec.json.Decoder(Ref)
 
 _EXECUTIONS = (
     "SELECT execution_id, workflow_id, definition_ref, status, started_ms, ended_ms, completion"
     " FROM execution"
 )
+
 
 VISITS = (
     "SELECT execution_id, token_id, node_id, status, attempt, at_ms, duration_ms,"
@@ -29,114 +28,72 @@ VISITS = (
 
 
 class SqliteReader:
-    """The reading half of the journal, on a connection of its own."""
+    """The reading half of a `Journal`, on a connection of its own."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._reader = connection
 
     def definition(self, ref: str) -> Definition | None:
-        """Return a definition by its content address."""
-        row = self._one("SELECT ref, workflow_id, source FROM definition WHERE ref = ?", ref)
+        row = self._first("SELECT ref, workflow_id, source FROM definition WHERE ref = ?", ref)
         return Definition(*row) if row else None
 
     def execution(self, execution_id: str) -> RunRecord | None:
-        """Return one run."""
-        row = self._one(f"{_EXECUTIONS} WHERE execution_id = ?", execution_id)
-        return _execution(row) if row else None
+        row = self._first(f"{_EXECUTIONS} WHERE execution_id = ?", execution_id)
+        return read_run(row) if row else None
 
     def executions(self) -> list[RunRecord]:
-        """Return every run, newest first."""
         rows = self._reader.execute(f"{_EXECUTIONS} ORDER BY started_ms DESC, execution_id DESC")
-        return [_execution(row) for row in rows]
+        return [read_run(row) for row in rows]
 
     def unfinished(self) -> list[RunRecord]:
-        """Return every run that has not ended, oldest first."""
         rows = self._reader.execute(f"{_EXECUTIONS} WHERE status = 'running' ORDER BY started_ms")
-        return [_execution(row) for row in rows]
+        return [read_run(row) for row in rows]
 
     def messages(self, execution_id: str) -> Iterator[tuple[int, bytes]]:
-        """Iterate over the tokens of a run that are not consumed, in the order they were sent."""
         query = "SELECT seq, body FROM message WHERE execution_id = ? ORDER BY seq"
         return iter(self._reader.execute(query, (execution_id,)).fetchall())
 
     def last_message(self) -> int:
-        """Return the highest message number in use."""
-        row = self._one("SELECT coalesce(max(seq), 0) FROM message")
+        row = self._first("SELECT coalesce(max(seq), 0) FROM message")
         return int(row[0])
 
     def cells(self, execution_id: str) -> Iterator[tuple[str, str, str, Any]]:
-        """Iterate over a run's coordination cells."""
         query = "SELECT grp, kind, field, value FROM cell WHERE execution_id = ?"
         for group, kind, field, value in self._reader.execute(query, (execution_id,)):
             yield group, kind, field, _unpack(value)
 
     def payload(self, execution_id: str, ref: Ref) -> bytes:
-        """Return a stored payload."""
         query = "SELECT body FROM payload WHERE execution_id = ? AND hash = ?"
-        row = self._one(query, execution_id, ref.hash)
+        row = self._first(query, execution_id, ref.hash)
         if row is None:
             raise StorageError(f"payload {ref.hash} of {execution_id} is not in the database")
         return bytes(row[0])
 
     def timers(self, execution_id: str) -> list[tuple[int, str]]:
-        """Return when each timer of a run is due, and its id."""
         query = "SELECT due_ms, timer_id FROM timer WHERE execution_id = ?"
         return self._reader.execute(query, (execution_id,)).fetchall()
 
     def timer(self, execution_id: str, timer_id: str) -> bytes | None:
-        """Return the token that a timer will send."""
         query = "SELECT body FROM timer WHERE execution_id = ? AND timer_id = ?"
-        row = self._one(query, execution_id, timer_id)
+        row = self._first(query, execution_id, timer_id)
         return bytes(row[0]) if row else None
 
     def node_runs(self, execution_id: str) -> Iterator[VisitRecord]:
-        """Iterate over what the nodes of a run came to, in the order it was recorded."""
         query = f"{VISITS} WHERE execution_id = ? ORDER BY rowid"
         for row in self._reader.execute(query, (execution_id,)):
             yield read_visit(row)
 
     def last_event(self, execution_id: str) -> int:
-        """Return the number of the last event of a run."""
         query = "SELECT coalesce(max(seq), 0) FROM event WHERE execution_id = ?"
-        row = self._one(query, execution_id)
+        row = self._first(query, execution_id)
         return int(row[0])
 
     def quarantine(self) -> list[QuarantineRecord]:
-        """Return what is in quarantine, oldest first."""
         query = "SELECT execution_id, reason, body, at_ms FROM quarantine ORDER BY seq"
         return [
-            QuarantineRecord(execution_id=one, reason=reason, body=body, at_ms=at_ms)
-            for one, reason, body, at_ms in self._reader.execute(query)
+            QuarantineRecord(execution_id=name, reason=reason, body=body, at_ms=at_ms)
+            for name, reason, body, at_ms in self._reader.execute(query)
         ]
 
-    def _one(self, query: str, *values: object) -> Any:
+    def _first(self, query: str, *values: object) -> Any:
         return self._reader.execute(query, values).fetchone()
-
-
-def read_visit(row: tuple[Any, ...]) -> VisitRecord:
-    """Return the node run of a row of `VISITS`."""
-    return VisitRecord(
-        execution_id=row[0],
-        token_id=row[1],
-        node_id=row[2],
-        status=row[3],
-        attempt=row[4],
-        at_ms=row[5],
-        duration_ms=row[6],
-        lineage=_lineage.decode(row[7]) if row[7] else (),
-        output=msgspec.Raw(row[8]) if row[8] is not None else None,
-        output_ref=_ref.decode(row[9]) if row[9] else None,
-        error=row[10],
-    )
-
-
-def _execution(row: tuple[Any, ...]) -> RunRecord:
-    return RunRecord(
-        execution_id=row[0],
-        workflow_id=row[1],
-        definition_ref=row[2],
-        status=row[3],
-        started_ms=row[4],
-        ended_ms=row[5],
-        completion=row[6],
-    )

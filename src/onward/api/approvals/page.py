@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from onward.api.http.problems import RequestRefusedError
+from onward.api.routing.refusals import RequestRefusedError
 from onward.api.runs.views import DecisionView
 from onward.runtime.explain.signal_waits import Awaited
 from onward.runtime.signals.signed_links import LinkGrant
@@ -31,21 +31,21 @@ _FORM = """<p>{message}</p>
 <p><small>Run {run}, node {node}</small></p>"""
 
 
-def decision_page(invitation: LinkGrant, awaited: Awaited) -> str:
-    """Return the page on which somebody decides."""
+def decision_page(grant: LinkGrant, awaited: Awaited) -> str:
+    """Return the page on which an approver decides."""
     decided = "".join(
-        f"<li>{escape(str(one.get('by')))}: {escape(str(one.get('decision')))}"
-        f" {escape(str(one.get('comment') or ''))}</li>"
-        for one in awaited.decided
+        f"<li>{escape(str(decision.get('by')))}: {escape(str(decision.get('decision')))}"
+        f" {escape(str(decision.get('comment') or ''))}</li>"
+        for decision in awaited.decided
     )
     return _PAGE.format(
         title="Your decision is needed",
         body=_FORM.format(
             message=escape(awaited.message or f"Shall {awaited.name} be approved?"),
-            person=escape(invitation.person),
-            count=f"It takes {awaited.required} to approve." if awaited.required else "",
+            person=escape(grant.person),
+            count=f"Approvals required: {awaited.required}." if awaited.required else "",
             decided=decided,
-            run=escape(invitation.execution_id),
+            run=escape(grant.execution_id),
             node=escape(awaited.name),
         ),
     )
@@ -60,13 +60,13 @@ def decided_page(decision: DecisionView) -> str:
 
 _REFUSED = {
     "BAD_LINK": ("This link does not work", "Was all of it copied? Open it from the mail again."),
-    "LINK_EXPIRED": ("This link has expired", "Ask whoever sent it for a new one."),
+    "LINK_EXPIRED": ("This link has expired", "Ask the sender for a new one."),
     "ALREADY_DECIDED": ("You have decided already", "Your decision stands; nothing was changed."),
     "NOTHING_TO_DECIDE": ("There is nothing to decide any more", "You can close the page."),
     "RUN_ENDED": ("There is nothing to decide any more", "You can close the page."),
     "TOO_MANY_REQUESTS": ("Too many requests", "Wait a little, and load the page again."),
 }
-_OTHERS = ("This did not work", "Load the page again; if that does not help, ask whoever sent it.")
+_OTHERS = ("This did not work", "Load the page again; if that does not help, ask the sender.")
 
 
 def refused_page(refused: RequestRefusedError) -> str:

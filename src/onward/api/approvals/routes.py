@@ -1,31 +1,23 @@
-"""Routes that whoever has a signed link may use: to decide, or to call back.
+"""Routes of signed links: their holder may decide an approval, or resume a wait.
 
-Looking changes nothing.
-The signature is checked before anything is looked up, and requests are limited like all that
-anybody may send.
+To GET a link changes nothing. The signature is checked before anything is looked up, and the
+rate of requests is limited. People come here from a mail, so browsers are refused in HTML.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
 import msgspec
-from fastapi import APIRouter, Path, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
-from pydantic import ValidationError
-from starlette.responses import HTMLResponse
+from msgspec import Meta
 
-from onward.api.approvals.page import decided_page, decision_page, refused_page
-from onward.api.http.json_route import json_response
-from onward.api.http.parameters import read_item
-from onward.api.http.problems import RequestRefusedError, refusal_of
+from onward.api.approvals.page import decided_page, decision_page
+from onward.api.routing.parameters import read_item
+from onward.api.routing.refusals import RequestRefusedError, invalid_body, read_json
+from onward.api.routing.routes import Call, Reply, Routes, json_reply
 from onward.api.runs.views import CallbackView, DecisionGiven, DecisionView
-from onward.api.views import Place
-from onward.errors import MessageError, NotThereError, OnwardError, StateConflictError
-from onward.kernel.json import decode
+from onward.errors import NotThereError, StateConflictError
 from onward.kernel.records import RunRecord
 from onward.kernel.signal_waits import APPROVAL_PREFIX, read_address
 from onward.kernel.timestamps import to_iso
@@ -35,153 +27,121 @@ from onward.runtime.explain.signal_waits import Awaited
 from onward.runtime.signals.sender import SignalSender
 from onward.runtime.signals.signed_links import LinkError, LinkGrant, Purpose, read_link
 
-# -- Routes that people come to from a mail: what is refused is then a page they can read.
-
-
 HTML = "text/html"
-
-
-class LinkRoute(APIRoute):
-    """A route that tells browsers in HTML why it refuses, and programs as every other does."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler with pages for whoever accepts them."""
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            try:
-                return await inner(request)
-            except (RequestRefusedError, OnwardError, RequestValidationError) as problem:
-                if HTML not in request.headers.get("accept", "").lower():
-                    raise
-                refused = refusal_of(problem)
-            return HTMLResponse(refused_page(refused), refused.status, headers=refused.headers)
-
-        return handle
-
-
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
-Link = Annotated[str, Path(max_length=4_096, description="The end of a signed link.")]
+Link = Annotated[str, Meta(max_length=4_096, description="The end of a signed link.")]
 
 _BODY = {
     "requestBody": {
         "required": True,
-        "content": {
-            JSON: {"schema": DecisionGiven.model_json_schema()},
-            FORM: {"schema": DecisionGiven.model_json_schema()},
-        },
+        "content": {JSON: {"schema": DecisionGiven}, FORM: {"schema": DecisionGiven}},
     }
 }
 
 
-def link_routes(backend: Backend) -> APIRouter:
+def link_routes(backend: Backend) -> Routes:
     """Return the routes of signed links."""
-    routes = APIRouter(tags=["signals"], route_class=LinkRoute)
-    desk = _Desk(backend)
+    routes = Routes(tags=["signals"], refuses_in_html=True)
+    links = _SignedLinks(backend)
 
-    @routes.get(
-        "/approvals/{link}", summary="Show what is to be decided", response_class=HTMLResponse
-    )
-    async def show_approval(link: Link) -> HTMLResponse:
+    @routes.get("/approvals/{link}", summary="Show what is to be decided", carries="html")
+    async def show_approval(link: Link) -> Reply:
         """A page that says what is to be decided, with a button for each answer."""
-        invitation, _ = await desk.opened(link, "approval")
-        awaited = await desk.undecided(invitation)
-        return HTMLResponse(decision_page(invitation, awaited))
+        grant, _ = await links.open(link, "approval")
+        return _page(decision_page(grant, await links.undecided(grant)))
 
     @routes.post(
         "/approvals/{link}",
         summary="Approve or reject",
-        response_model=DecisionView,
-        openapi_extra=_BODY,
+        view=DecisionView,
+        openapi=_BODY,
         responses={
-            200: {
-                "description": "The decision is taken.",
-                "content": {"text/html": {"schema": {}}},
-            }
+            200: {"description": "The decision is taken.", "content": {HTML: {"schema": {}}}}
         },
     )
-    async def decide_approval(link: Link, request: Request) -> Response:
+    async def decide_approval(link: Link, call: Call) -> Reply:
         """Decide, once: whoever has decided cannot do it again."""
-        given = await _decision(request)
-        decision = await desk.decide(link, given)
-        if FORM in request.headers.get("content-type", ""):
-            return HTMLResponse(decided_page(decision))
-        return json_response(decision)
+        decision = await links.decide(link, _read_decision(call))
+        return _page(decided_page(decision)) if call.content_type == FORM else json_reply(decision)
 
     @routes.post(
         "/callbacks/{link}",
-        status_code=202,
+        status=202,
         summary="Resume a wait by a signed link",
-        response_model=CallbackView,
-        openapi_extra={"requestBody": {"content": {JSON: {"schema": {}}}}},
+        view=CallbackView,
+        openapi={"requestBody": {"content": {JSON: {"schema": {}}}}},
     )
-    async def call_back(link: Link, request: Request) -> Response:
+    async def call_back(link: Link, call: Call) -> Reply:
         """Send the signal that the link is for; the body, which is JSON, is what it brings.
 
         A repeated call is the same signal.
         """
-        invitation, run = await desk.opened(link, "callback")
-        body = await request.body()
-        value = _read(body) if body else None
-        await desk.signaller.signal(run, invitation.address, invitation.person, value, "callback")
-        name, _ = read_address(invitation.address)
-        return json_response(CallbackView(execution_id=run.execution_id, signal=name), 202)
+        grant, run = await links.open(link, "callback")
+        value = read_json(call.body) if call.body else None
+        await links.sender.signal(run, grant.address, grant.person, value, "callback")
+        name, _ = read_address(grant.address)
+        return json_reply(CallbackView(execution_id=run.execution_id, signal=name))
 
     return routes
 
 
-class _Desk:
+def _page(text: str) -> Reply:
+    return Reply(text.encode(), media_type=HTML)
+
+
+class _SignedLinks:
     """Reads links, and does what they allow."""
 
     def __init__(self, backend: Backend) -> None:
-        self._at = backend
-        self.signaller = SignalSender(backend)
+        self._backend = backend
+        self.sender = SignalSender(backend)
 
-    async def opened(self, link: str, purpose: Purpose) -> tuple[LinkGrant, RunRecord]:
+    async def open(self, link: str, purpose: Purpose) -> tuple[LinkGrant, RunRecord]:
         """Return what a link allows, and the run that it is about."""
+        backend = self._backend
         try:
-            invitation = read_link(self._at.signer, link, purpose, self._at.clock.now_ms())
+            grant = read_link(backend.signer, link, purpose, backend.clock.now_ms())
         except LinkError as problem:
             status = 410 if problem.code == "LINK_EXPIRED" else 403
             raise RequestRefusedError(status, problem.code, str(problem)) from None
-        run = await self._at.archive.run(invitation.execution_id)
+        run = await backend.archive.run(grant.execution_id)
         if run is None:
             raise NotThereError("the run that this link is about is not known any more")
-        return invitation, run
+        return grant, run
 
-    async def undecided(self, invitation: LinkGrant) -> Awaited:
+    async def undecided(self, grant: LinkGrant) -> Awaited:
         """Return the wait that a person may still decide about; refused when there is none.
 
-        A link that the run itself has handed out may be used before the run has come to the wait.
+        A link that the run itself has handed out may be used before the run reaches the wait.
         """
-        if await self._decided(invitation):
-            raise _decided_already(invitation)
-        found = await self._at.explain(invitation.execution_id)
-        name, key = read_address(invitation.address)
+        if await self._has_decided(grant):
+            raise _decided_already(grant)
+        found = await self._backend.explain(grant.execution_id)
+        name, key = read_address(grant.address)
         for wait in found.waits if found is not None else ():
             awaited = wait.awaited
             if awaited is None or (f"{awaited.kind}:{awaited.name}", awaited.key) != (name, key):
                 continue
-            if invitation.person in awaited.people:
+            if grant.person in awaited.people:
                 return awaited
             break
         else:
             node = name.removeprefix(APPROVAL_PREFIX)
-            if await self._ahead(invitation, node, key):
-                return Awaited(kind="approval", name=node, key=key, people=(invitation.person,))
+            if await self._is_ahead(grant, node, key):
+                return Awaited(kind="approval", name=node, key=key, people=(grant.person,))
         raise StateConflictError(
             "there is nothing to decide any more: it was decided, it expired, or the run ended",
             "NOTHING_TO_DECIDE",
         )
 
-    async def _decided(self, invitation: LinkGrant) -> bool:
-        about = (invitation.execution_id, invitation.address, invitation.person)
-        return await self._at.signals.signal(*about) is not None
+    async def _has_decided(self, grant: LinkGrant) -> bool:
+        about = (grant.execution_id, grant.address, grant.person)
+        return await self._backend.signals.signal(*about) is not None
 
-    async def _ahead(self, invitation: LinkGrant, node: str, key: str) -> bool:
-        """Return whether a run that goes on is not known to be past a node."""
-        archive, run_id = self._at.archive, invitation.execution_id
+    async def _is_ahead(self, grant: LinkGrant, node: str, key: str) -> bool:
+        """Return whether a run that has not ended is not known to be past a node."""
+        archive, run_id = self._backend.archive, grant.execution_id
         run = await archive.run(run_id)
         if run is None or run.ended_ms is not None:
             return False
@@ -196,54 +156,38 @@ class _Desk:
 
     async def decide(self, link: str, given: DecisionGiven) -> DecisionView:
         """Take a decision, once."""
-        invitation, run = await self.opened(link, "approval")
+        grant, run = await self.open(link, "approval")
         decision = DecisionView(
-            by=invitation.person,
+            by=grant.person,
             decision=given.decision,
             comment=given.comment,
-            at=to_iso(self._at.clock.now_ms()),
+            at=to_iso(self._backend.clock.now_ms()),
         )
-        if not await self._decided(invitation):
-            await self.undecided(invitation)
-        fresh = await self.signaller.signal(
-            run, invitation.address, invitation.person, decision.model_dump(), invitation.person
-        )
-        if not fresh:
-            raise _decided_already(invitation)
+        if not await self._has_decided(grant):
+            await self.undecided(grant)
+        facts = msgspec.structs.asdict(decision)
+        if not await self.sender.signal(run, grant.address, grant.person, facts, grant.person):
+            raise _decided_already(grant)
         return decision
 
 
-def _decided_already(invitation: LinkGrant) -> StateConflictError:
+def _decided_already(grant: LinkGrant) -> StateConflictError:
     return StateConflictError(
-        f"{invitation.person} has decided already, and a decision stands", "ALREADY_DECIDED"
+        f"{grant.person} has decided already, and a decision stands", "ALREADY_DECIDED"
     )
 
 
-async def _decision(request: Request) -> DecisionGiven:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
-    if kind == FORM:
-        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=8)
-        value: Any = {name: values[-1] for name, values in fields.items()}
-    elif kind == JSON:
-        value = _read(body)
+def _read_decision(call: Call) -> DecisionGiven:
+    value: Any
+    if call.content_type == FORM:
+        text = call.body.decode("utf-8", "replace")
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=8)
+        value = {name: values[-1] for name, values in fields.items()}
+    elif call.content_type == JSON:
+        value = read_json(call.body)
     else:
         raise RequestRefusedError(415, "NOT_JSON", f"send the decision as {JSON} or {FORM}")
     try:
-        return DecisionGiven.model_validate(value)
-    except ValidationError as problem:
-        places = [
-            Place(message=error["msg"], pointer="".join(f"/{part}" for part in error["loc"]))
-            for error in problem.errors()
-        ]
-        message = f"the decision is not as it should be: {places[0].message}"
-        raise RequestRefusedError(422, "INVALID_REQUEST", message, errors=places) from None
-
-
-def _read(body: bytes) -> Any:
-    try:
-        return decode(body)
-    except (msgspec.MsgspecError, MessageError, ValueError, RecursionError) as problem:
-        raise RequestRefusedError(
-            400, "MALFORMED_JSON", f"the body cannot be read: {problem}"
-        ) from None
+        return msgspec.convert(value, DecisionGiven)
+    except msgspec.ValidationError as problem:
+        raise invalid_body(problem) from None

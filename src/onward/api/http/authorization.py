@@ -1,9 +1,8 @@
-"""Whether the one who asks may do what is asked: decided from the table of permissions."""
+"""Whether the caller may do what is asked: decided from the table of permissions."""
 
 from __future__ import annotations
 
 import ipaddress
-import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,9 +10,9 @@ from fastapi import Request, WebSocketException
 from starlette.requests import HTTPConnection
 
 from onward.api.http.middleware import client_of
-from onward.api.http.permissions import Permission, permission_of
-from onward.api.http.problems import RequestRefusedError
-from onward.ports.security.accounts import RANK, Principal
+from onward.api.routing.permissions import Permission, permission_of
+from onward.api.routing.refusals import RequestRefusedError, too_many_requests
+from onward.ports.security.accounts import RANK
 from onward.runtime.backend import Backend
 from onward.runtime.security.audit import current
 from onward.runtime.security.rate_limit import Buckets
@@ -71,7 +70,7 @@ async def _check(
 async def _touched(
     connection: HTTPConnection, permission: Permission, backend: Backend
 ) -> str | None:
-    """Return the workflow that is touched, "" for one that nobody may, None for none at all."""
+    """Return the workflow that is touched, "" for any of them, None for none."""
     match permission.reach:
         case "nothing":
             return None
@@ -111,18 +110,7 @@ async def _body(connection: HTTPConnection) -> dict[str, Any]:
 def _check_rate(buckets: Buckets, connection: HTTPConnection) -> None:
     wait_s = buckets.take(_crowd(client_of(connection.scope)))
     if wait_s:
-        raise too_often(wait_s)
-
-
-def too_often(wait_s: float) -> RequestRefusedError:
-    """Return the refusal of what was tried too often."""
-    seconds = max(1, math.ceil(wait_s))
-    return RequestRefusedError(
-        429,
-        "TOO_MANY_REQUESTS",
-        f"this was tried too often: try again in {seconds} s",
-        headers={"retry-after": str(seconds)},
-    )
+        raise too_many_requests(wait_s)
 
 
 def _crowd(address: str) -> str:
@@ -134,11 +122,3 @@ def _crowd(address: str) -> str:
     if found.version == 4:
         return address
     return str(ipaddress.ip_network((found, 64), strict=False))
-
-
-def asker(connection: HTTPConnection) -> Principal:
-    """Return who asks, on a route that nobody reaches without saying it."""
-    who: Principal | RequestRefusedError = connection.scope["onward.who"]
-    if isinstance(who, RequestRefusedError):
-        raise who
-    return who

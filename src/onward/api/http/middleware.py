@@ -1,28 +1,28 @@
-"""What stands before every request: who asks, how much may be sent, and a name for the request.
+"""Middleware before every request: who calls, how much may be sent, and an id for the request.
 
-On loopback nobody logs in, so a web page of another origin, or a name that was rebound to this
-machine, must not get through: `Host` and `Origin` are checked. Whether the one who asks may do
-what is asked is decided where the operation is known: `authorising`.
+On loopback there is no login, so a web page of another origin, or a name that was rebound to this
+machine, must not get through: `Host` and `Origin` are checked. Whether the caller may do
+what is asked is decided where the operation is known: `authorization`.
 """
 
 from __future__ import annotations
 
 import re
-import secrets
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onward.api.http.identity import LOOPBACK, Access, Recogniser
-from onward.api.http.problems import RequestRefusedError, problem_response, refusal_of
+from onward.api.http.problems import problem_response
+from onward.api.routing.refusals import RequestRefusedError, make_request_id, refusal_of
 from onward.errors import OnwardError
 from onward.ports.security.accounts import Principal
 from onward.runtime.security.audit import Auditor, AuditRecord, open_record
 
-NOBODYS_BODY_LIMIT = 1024 * 1024
-"""What somebody may send who did not say who it is."""
-DROPPED = 64 * 1024 * 1024
+UNKNOWN_BODY_LIMIT = 1024 * 1024
+"""The largest body of a caller that is not recognised."""
+READ_AT_MOST = 64 * 1024 * 1024
 """More than this is not read, whatever becomes of the answer."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -37,7 +37,7 @@ _HEADERS = {
 
 
 class ApiMiddleware:
-    """ASGI middleware that lets only sound requests through, and writes down what they changed."""
+    """ASGI middleware that passes valid requests on, and writes their changes to the audit log."""
 
     def __init__(
         self, app: ASGIApp, access: Access, recogniser: Recogniser, auditor: Auditor
@@ -48,7 +48,7 @@ class ApiMiddleware:
         self._auditor = auditor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request, and hand it on with its name, who asks, and its whole body."""
+        """Check a request, and pass it on with its id, its caller, and its whole body."""
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
@@ -72,7 +72,7 @@ class ApiMiddleware:
         await self._app(scope, receive, self._audited(scope, signed, open_record()))
 
     def _audited(self, scope: Scope, send: Send, record: AuditRecord) -> Send:
-        """Return what writes down what was changed before anybody hears of it."""
+        """Return a `send` that writes to the audit log before the answer leaves."""
 
         async def audited(message: Message) -> None:
             if (
@@ -105,7 +105,7 @@ class ApiMiddleware:
 
     def _limit(self, who: Principal | RequestRefusedError) -> int:
         limit = self._access.body_limit
-        return limit if isinstance(who, Principal) else min(limit, NOBODYS_BODY_LIMIT)
+        return limit if isinstance(who, Principal) else min(limit, UNKNOWN_BODY_LIMIT)
 
     async def _bounded(self, headers: Headers, receive: Receive, limit: int) -> Receive:
         """Read the whole body, up to the limit, and return what gives it out again."""
@@ -122,8 +122,8 @@ class ApiMiddleware:
             if max(seen, int(length)) <= limit:
                 body += part
             over = not message.get("more_body", False)
-            # Read on for a while, and drop it: who is still sending does not hear an answer.
-            if seen > DROPPED or (over and seen > limit):
+            # Read on for a while, and drop it: a client that is still sending reads no answer.
+            if seen > READ_AT_MOST or (over and seen > limit):
                 raise _too_large(limit)
             if over:
                 return _replayed(bytes(body), receive)
@@ -170,7 +170,7 @@ def _signed(send: Send, request_id: str, *, https: bool) -> Send:
 
 def _request_id(headers: Headers) -> str:
     given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(10)}"
+    return given if _REQUEST_ID.fullmatch(given) else make_request_id()
 
 
 def _name(host: str) -> str:

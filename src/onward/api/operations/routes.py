@@ -1,14 +1,12 @@
-"""Routes for whoever keeps onward running: timers, queues, workers, numbers, health."""
+"""Routes for operators: timers, queues, workers, numbers, health."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from msgspec import Meta
 
 from onward import __version__
-from onward.api.http.json_route import StrictRoute
-from onward.api.http.parameters import Limit, read_moment
 from onward.api.operations.views import (
     CountView,
     QueueView,
@@ -18,6 +16,8 @@ from onward.api.operations.views import (
     WellView,
     WorkerView,
 )
+from onward.api.routing.parameters import Limit, read_moment
+from onward.api.routing.routes import Routes
 from onward.api.views import Page
 from onward.kernel.timestamps import to_iso
 from onward.runtime.backend import Backend
@@ -25,15 +25,15 @@ from onward.runtime.backend import Backend
 DAY_MS = 24 * 60 * 60 * 1000
 
 
-def operation_routes(backend: Backend) -> APIRouter:
+def operation_routes(backend: Backend) -> Routes:
     """Return the routes of operations."""
-    routes = APIRouter(tags=["operations"], route_class=StrictRoute)
+    routes = Routes(tags=["operations"])
     _add_numbers(routes, backend)
     _add_lists(routes, backend)
     return routes
 
 
-def _add_lists(routes: APIRouter, backend: Backend) -> None:
+def _add_lists(routes: Routes, backend: Backend) -> None:
     @routes.get("/server", summary="Say what answers here")
     async def get_server() -> ServerView:
         """The version, and how this server runs workflows."""
@@ -78,10 +78,10 @@ def _add_lists(routes: APIRouter, backend: Backend) -> None:
         return Page[WorkerView](items=views, next_cursor=None)
 
 
-def _add_numbers(routes: APIRouter, backend: Backend) -> None:
+def _add_numbers(routes: Routes, backend: Backend) -> None:
     @routes.get("/stats", summary="Count runs")
     async def get_stats(
-        since: Annotated[str | None, Query(description="RFC 3339.  Default: a day ago.")] = None,
+        since: Annotated[str | None, Meta(description="RFC 3339.  Default: a day ago.")] = None,
     ) -> StatsView:
         """How many runs of each workflow have each status."""
         since_ms = read_moment("since", since, backend.clock.now_ms() - DAY_MS)
@@ -96,9 +96,9 @@ def _add_numbers(routes: APIRouter, backend: Backend) -> None:
         )
 
 
-def health_routes(backend: Backend) -> APIRouter:
+def health_routes(backend: Backend) -> Routes:
     """Return what a supervisor asks, outside of the versioned API."""
-    routes = APIRouter(tags=["health"], route_class=StrictRoute)
+    routes = Routes(tags=["health"])
 
     @routes.get("/livez", summary="Is it alive?")
     async def live() -> WellView:

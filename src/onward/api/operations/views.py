@@ -1,49 +1,21 @@
-"""What the API tells of node types, expressions, and the machinery behind runs."""
+"""What the API takes and gives of operations: the quarantine, timers, queues, workers, health."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+import msgspec
+from msgspec import Meta
 
-from onward.api.views import Identifier, RequestBody
+from onward.api.views import RequestBody, View
 
+LARGEST_NUMBER = 2**53
+Numbers = Annotated[list[Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]], Meta(max_length=10_000)]
 
-class NodeTypeView(BaseModel):
-    """A node type; `parameters` is the JSON Schema of what it takes."""
-
-    type: str
-    summary: str
-    description: str
-    effect: str
-    credential: bool
-    expressions: list[str] = Field(description="Parameters that are jq themselves.")
-    parameters: dict[str, Any]
+# -- the quarantine ------------------------------------------------------------------------------
 
 
-class EvaluateGiven(RequestBody):
-    """An expression, or any value with expressions in it, and the data to evaluate it on."""
-
-    template: Any = Field(
-        description="Text with `$references` or `{{ jq }}`, or any JSON with such text."
-    )
-    input: Any = Field(default=None, description="What `.` and `$input` are.")
-    variables: dict[str, Any] = Field(
-        default={}, description="What `$name` is, by name without the `$`."
-    )
-    execution_id: Identifier | None = Field(
-        default=None, description="A run whose data the variables are; `variables` come on top."
-    )
-
-
-class EvaluatedView(BaseModel):
-    """What a template came to, and which names it reads."""
-
-    value: Any
-    names: list[str]
-
-
-class QuarantinedView(BaseModel):
+class QuarantinedView(View, kw_only=True):
     """A message that could not be handled."""
 
     number: int
@@ -54,16 +26,39 @@ class QuarantinedView(BaseModel):
     bytes: int
 
 
-class WholeQuarantinedView(QuarantinedView):
+class WholeQuarantinedView(QuarantinedView, kw_only=True):
     """A message that could not be handled, and what it says."""
 
-    message: Any = Field(default=None, description="What it says, when that is JSON.")
-    base64: str | None = Field(
-        default=None, description="Otherwise its bytes; of a message that is too large, the first."
-    )
+    message: Annotated[Any, Meta(description="What it says, when that is JSON.")] = None
+    base64: Annotated[
+        str | None,
+        Meta(description="Otherwise its bytes; of a message that is too large, the first."),
+    ] = None
 
 
-class TimerView(BaseModel):
+class ChosenGiven(RequestBody, kw_only=True):
+    """Which messages: some by their numbers in the list, or all of them."""
+
+    numbers: Numbers = msgspec.field(default_factory=list)
+    all: bool = False
+
+
+class ReleaseGiven(ChosenGiven, kw_only=True):
+    """Messages to send once more."""
+
+    force: Annotated[bool, Meta(description="Also messages of runs that have ended.")] = False
+
+
+class DecidedView(View, kw_only=True):
+    """The messages that something was done about; they are no longer in quarantine."""
+
+    items: list[QuarantinedView]
+
+
+# -- timers, queues, workers, numbers, health ----------------------------------------------------
+
+
+class TimerView(View, kw_only=True):
     """A timer that is set."""
 
     execution_id: str
@@ -71,14 +66,14 @@ class TimerView(BaseModel):
     due_at: str
 
 
-class QueueView(BaseModel):
+class QueueView(View, kw_only=True):
     """A queue, and how much waits in it; null when it cannot be counted."""
 
     name: str
     messages: int | None
 
 
-class WorkerView(BaseModel):
+class WorkerView(View, kw_only=True):
     """A process that executes nodes."""
 
     name: str
@@ -90,7 +85,7 @@ class WorkerView(BaseModel):
     seen_at: str
 
 
-class CountView(BaseModel):
+class CountView(View, kw_only=True):
     """How many runs of a workflow have a status."""
 
     workflow_id: str
@@ -98,15 +93,15 @@ class CountView(BaseModel):
     runs: int
 
 
-class StatsView(BaseModel):
+class StatsView(View, kw_only=True):
     """Runs that started since a moment, counted."""
 
     since: str
     runs: list[CountView]
-    streams: int = Field(description="Open live streams of this process.")
+    streams: Annotated[int, Meta(description="Open live streams of this process.")]
 
 
-class ServerView(BaseModel):
+class ServerView(View, kw_only=True):
     """What answers here."""
 
     name: Literal["onward"]
@@ -114,7 +109,7 @@ class ServerView(BaseModel):
     mode: str
 
 
-class WellView(BaseModel):
+class WellView(View, kw_only=True):
     """All is well."""
 
     status: Literal["ok"]

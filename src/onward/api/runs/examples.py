@@ -1,18 +1,62 @@
-"""Examples of the operations that steer runs: what is answered, and what is sent."""
+"""Examples of the operations of runs: parts, events, control, signals, waits and links."""
 
 from __future__ import annotations
 
 from typing import Any
 
-_CONTROL_AT = "2026-03-01T09:30:00.000Z"
+from onward.api.routing.examples import AT, DOCUMENT, LATER, REF, RUN, Example, page_of
+
+_STARTED = {
+    "execution_id": RUN,
+    "workflow_id": "hello",
+    "definition_ref": REF,
+    "status": "running",
+    "started_at": AT,
+    "ended_at": None,
+    "duration_ms": None,
+    "paused_at": None,
+    "retry_of": None,
+    "priority": 0,
+    "deadline_at": None,
+    "trigger": None,
+}
+_ENDED = {**_STARTED, "status": "completed", "ended_at": LATER, "duration_ms": 2125}
+_EVENT = {
+    "seq": 4,
+    "type": "node.succeeded",
+    "at": LATER,
+    "node_id": "greet",
+    "token_id": "4a7d1ed414474e40",
+    "duration_ms": 12,
+}
+_PLACED_EVENT = {
+    "seq": 4,
+    "type": "node.succeeded",
+    "at": AT,
+    "node_id": "greet",
+    "token_id": "4a7d1ed414474e40",
+    "duration_ms": 12,
+    "place": 5120,
+    "execution_id": RUN,
+    "workflow_id": "hello",
+}
+_LINE = {
+    "at": AT,
+    "level": "info",
+    "message": "looked up 12 customers",
+    "node_id": "look_up",
+    "item": "regions[2]",
+    "attempt": 1,
+    "fields": {"customers": 12},
+}
 _CONTROL_RUN = "run_5b1f0a3c9d7e4f62a8b0c1d2e3f40516"
-_NEXT = "run_6c2f0a3c9d7e4f62a8b0c1d2e3f40517"
+_NEXT_RUN = "run_6c2f0a3c9d7e4f62a8b0c1d2e3f40517"
 _RUNNING = {
     "execution_id": _CONTROL_RUN,
     "workflow_id": "hello",
     "definition_ref": "6a2da20943931e9834fc12cfe5bb47bb",
     "status": "running",
-    "started_at": _CONTROL_AT,
+    "started_at": AT,
     "ended_at": None,
     "duration_ms": None,
     "paused_at": None,
@@ -20,75 +64,20 @@ _RUNNING = {
     "priority": 0,
     "deadline_at": None,
 }
-_FILTER = {"workflow_id": "hello", "started_after": _CONTROL_AT}
-
-
-def _report(**more: Any) -> dict[str, Any]:
-    refused = {
-        "execution_id": _NEXT,
-        "done": False,
-        "code": "RUN_ENDED",
-        "detail": f"run {_NEXT} has ended already: it is completed",
-        "attempt": None,
-    }
-    one = {
-        "execution_id": _CONTROL_RUN,
-        "done": True,
-        "code": None,
-        "detail": None,
-        "attempt": None,
-    }
-    return {"items": [{**one, **more}, refused], "done": 1, "refused": 1, "more": False}
-
-
-_RULE = {
-    "key": "$trigger.customer",
-    "concurrency": 3,
-    "rate": 10,
-    "per_ms": 60000,
-    "singleton": False,
-    "debounce_ms": None,
-}
-
-CONTROL_EXAMPLES: dict[str, tuple[Any, Any]] = {
-    "get_flow": ({"workflow_id": "hello", **_RULE}, None),
-    "set_flow": ({"workflow_id": "hello", **_RULE}, _RULE),
-    "drop_flow": (None, None),
-    "pause_run": ({**_RUNNING, "paused_at": _CONTROL_AT}, None),
-    "resume_run": (_RUNNING, None),
-    "retry_run": (
-        {"execution_id": _NEXT, "retry_of": _CONTROL_RUN, "kept": 1977, "repeated": 12},
-        {"split": "each", "latest": True},
-    ),
-    "adjust_split": (
-        {"split": "each", "changed": 1},
-        {"max_concurrency": 5, "tolerated_failures": 20},
-    ),
-    "cancel_runs": (_report(), {"filter": _FILTER, "reason": "the import was wrong"}),
-    "pause_runs": (_report(), {"filter": {"workflow_id": "hello"}}),
-    "resume_runs": (_report(), {"filter": {"workflow_id": "hello"}}),
-    "retry_runs": (_report(attempt=_NEXT), {"filter": _FILTER, "latest": True}),
-}
-
-
-# -- Examples of the operations of signals, waits and families of runs.
-
-
-_SIGNAL_AT = "2026-03-01T09:30:00.000Z"
-_LATER = "2026-03-02T09:30:00.000Z"
-_SIGNAL_RUN = "run_01kk2v6r8y7r5f7q0w2t9x4z3b"
+_FILTER = {"workflow_id": "hello", "started_after": AT}
+_EXPIRY = "2026-03-02T09:30:00.000Z"
 _CHILD = "run_59aaf65df5db76e9ebacdc0fd63f18e3"
 _SIGNAL = {
-    "execution_id": _SIGNAL_RUN,
+    "execution_id": RUN,
     "signal": "paid",
     "key": "",
     "signal_id": "invoice-17",
-    "sent_at": _SIGNAL_AT,
+    "sent_at": AT,
     "sender": "api",
     "payload": {"amount": 120},
     "payload_carried": True,
 }
-_DECISION = {"by": "ada@example.com", "decision": "approve", "comment": "fine", "at": _SIGNAL_AT}
+_DECISION = {"by": "ada@example.com", "decision": "approve", "comment": "fine", "at": AT}
 _WAIT = {
     "kind": "approval",
     "node_id": "sign_off",
@@ -96,7 +85,7 @@ _WAIT = {
     "signal": None,
     "key": None,
     "execution_id": None,
-    "expires_at": _LATER,
+    "expires_at": _EXPIRY,
     "callback_url": None,
     "message": "Pay invoice 17?",
     "required": 2,
@@ -106,7 +95,7 @@ _WAIT = {
         {
             "approver": "bob@example.com",
             "url": "http://127.0.0.1:8400/api/v1/approvals/WyJhcHByb3ZhbCJd.c2lnbmF0dXJl",
-            "expires_at": _LATER,
+            "expires_at": _EXPIRY,
         }
     ],
 }
@@ -118,63 +107,132 @@ _RELATIVE = {
     "status": "running",
 }
 
-SIGNAL_EXAMPLES: dict[str, tuple[Any, Any]] = {
-    "send_signal": (_SIGNAL, {"payload": {"amount": 120}}),
-    "list_signals": ({"items": [_SIGNAL], "next_cursor": None}, None),
-    "list_waits": ({"items": [_WAIT], "next_cursor": None}, None),
-    "list_family": ({"parent": None, "items": [_RELATIVE], "next_cursor": None}, None),
-    "show_approval": ("<!doctype html>...", None),
-    "decide_approval": (_DECISION, {"decision": "approve", "comment": "fine"}),
-    "call_back": ({"execution_id": _SIGNAL_RUN, "signal": "paid"}, {"amount": 120}),
-}
+
+def _bulk(**more: Any) -> dict[str, Any]:
+    refused = {
+        "execution_id": _NEXT_RUN,
+        "done": False,
+        "code": "RUN_ENDED",
+        "detail": f"run {_NEXT_RUN} has ended already: it is completed",
+        "attempt": None,
+    }
+    done = {
+        "execution_id": _CONTROL_RUN,
+        "done": True,
+        "code": None,
+        "detail": None,
+        "attempt": None,
+    }
+    return {"items": [{**done, **more}, refused], "done": 1, "refused": 1, "more": False}
 
 
-# -- Examples of the operations that tell of many runs, of logs, and of the quarantine.
-
-
-_AT = "2026-03-01T09:30:00.000Z"
-_RUN = "run_01kk2v6r8y7r5f7q0w2t9x4z3b"
-_EVENT = {
-    "seq": 4,
-    "type": "node.succeeded",
-    "at": _AT,
-    "node_id": "greet",
-    "token_id": "4a7d1ed414474e40",
-    "duration_ms": 12,
-    "place": 5120,
-    "execution_id": _RUN,
-    "workflow_id": "hello",
-}
-_ASIDE = {
-    "number": 1,
-    "at": _AT,
-    "execution_id": _RUN,
-    "node_id": "greet",
-    "reason": "the workflow has no node 'greet'",
-    "bytes": 210,
-}
-_LINE = {
-    "at": _AT,
-    "level": "info",
-    "message": "looked up 12 customers",
-    "node_id": "look_up",
-    "item": "regions[2]",
-    "attempt": 1,
-    "fields": {"customers": 12},
-}
-
-STREAM_EXAMPLES: dict[str, tuple[Any, Any]] = {
-    "list_all_events": ({"items": [_EVENT], "last_place": 5120, "more": False}, None),
-    "stream_all_events": (
-        f'id: 5120\nevent: node.succeeded\ndata: {{"seq":4,"execution_id":"{_RUN}"}}\n\n',
-        None,
+EXAMPLES = {
+    "start_run": Example(_STARTED, {"workflow_id": "hello", "input": {"name": "Ada"}}),
+    "cancel_run": Example({**_ENDED, "status": "cancelled"}, {"reason": "the order was withdrawn"}),
+    "list_runs": Example(page_of(_ENDED)),
+    "get_run": Example(
+        {
+            **_ENDED,
+            "output": {"text": "Hello, Ada"},
+            "output_nodes": ["greet"],
+            "output_carried": True,
+            "error": None,
+            "context": [{"name": "$greet", "bytes": 21}],
+            "last_event": 6,
+        }
     ),
-    "list_logs": ({"items": [_LINE], "next_cursor": None}, None),
-    "list_quarantine": ({"items": [_ASIDE], "next_cursor": None}, None),
-    "get_quarantined": (
-        {**_ASIDE, "message": {"workflow_id": "hello", "current_node": "greet"}, "base64": None},
-        None,
+    "get_run_definition": Example(DOCUMENT),
+    "list_nodes": Example(
+        page_of(
+            {
+                "node_id": "greet",
+                "type": "transform",
+                "visits": {"success": 1},
+                "first_at": AT,
+                "last_at": LATER,
+                "busy_ms": 12,
+            }
+        )
     ),
-    "release_messages": ({"items": [_ASIDE]}, {"numbers": [1], "force": False}),
-    "discard_messages": ({"items": [_ASIDE]}, {"all": True}),
+    "explain_run": Example(
+        {
+            "execution_id": RUN,
+            "workflow_id": "hello",
+            "status": "running",
+            "started_at": AT,
+            "ended_at": None,
+            "summary": "it waits for a time to come",
+            "waits": [{"kind": "timer", "text": f"pause waits until {LATER}", "node": "pause"}],
+            "recent": [],
+        }
+    ),
+    "list_context": Example(page_of({"name": "$greet", "bytes": 21})),
+    "list_visits": Example(
+        page_of(
+            {
+                "token_id": "4a7d1ed414474e40",
+                "node_id": "greet",
+                "status": "success",
+                "attempt": 1,
+                "item": "",
+                "at": LATER,
+                "duration_ms": 12,
+                "output_bytes": 21,
+                "output_ref": None,
+                "error": None,
+            }
+        )
+    ),
+    "list_items": Example(
+        page_of(
+            {
+                "item": "users[5]",
+                "index": 5,
+                "total": 10,
+                "visits": 2,
+                "failed_visits": 0,
+                "last_at": LATER,
+            }
+        )
+    ),
+    "list_events": Example({"items": [_EVENT], "last_seq": 4, "more": False}),
+    "stream_events": Example(
+        'id: 4\nevent: node.succeeded\ndata: {"seq":4,"type":"node.succeeded"}\n\n'
+    ),
+    "get_data": Example(
+        {
+            "pointer": "/text",
+            "kind": "string",
+            "bytes": 12,
+            "length": 10,
+            "offset": 0,
+            "value": "Hello, Ada",
+            "next_offset": None,
+        }
+    ),
+    "list_all_events": Example({"items": [_PLACED_EVENT], "last_place": 5120, "more": False}),
+    "stream_all_events": Example(
+        f'id: 5120\nevent: node.succeeded\ndata: {{"seq":4,"execution_id":"{RUN}"}}\n\n'
+    ),
+    "list_logs": Example({"items": [_LINE], "next_cursor": None}),
+    "pause_run": Example({**_RUNNING, "paused_at": AT}),
+    "resume_run": Example(_RUNNING),
+    "retry_run": Example(
+        {"execution_id": _NEXT_RUN, "retry_of": _CONTROL_RUN, "kept": 1977, "repeated": 12},
+        {"split": "each", "latest": True},
+    ),
+    "adjust_split": Example(
+        {"split": "each", "changed": 1}, {"max_concurrency": 5, "tolerated_failures": 20}
+    ),
+    "cancel_runs": Example(_bulk(), {"filter": _FILTER, "reason": "the import was wrong"}),
+    "pause_runs": Example(_bulk(), {"filter": {"workflow_id": "hello"}}),
+    "resume_runs": Example(_bulk(), {"filter": {"workflow_id": "hello"}}),
+    "retry_runs": Example(_bulk(attempt=_NEXT_RUN), {"filter": _FILTER, "latest": True}),
+    "send_signal": Example(_SIGNAL, {"payload": {"amount": 120}}),
+    "list_signals": Example({"items": [_SIGNAL], "next_cursor": None}),
+    "list_waits": Example({"items": [_WAIT], "next_cursor": None}),
+    "list_family": Example({"parent": None, "items": [_RELATIVE], "next_cursor": None}),
+    "show_approval": Example("<!doctype html>..."),
+    "decide_approval": Example(_DECISION, {"decision": "approve", "comment": "fine"}),
+    "call_back": Example({"execution_id": RUN, "signal": "paid"}, {"amount": 120}),
 }

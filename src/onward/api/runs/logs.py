@@ -1,18 +1,17 @@
-"""Routes of what nodes wrote to the log."""
+"""The route of the log lines that nodes wrote."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel
+from msgspec import Meta
 
-from onward.api.http.json_route import StrictRoute, json_response, read_cursor, write_cursor
-from onward.api.http.lookups import known_run
-from onward.api.http.parameters import Cursor, Limit
-from onward.api.http.problems import RequestRefusedError
-from onward.api.runs.routes import FARTHEST, Run
-from onward.api.views import Page, Place
+from onward.api.routing.lookups import known_run
+from onward.api.routing.parameters import FARTHEST, Cursor, Limit, RunId, read_cursor, write_cursor
+from onward.api.routing.refusals import invalid_parameter
+from onward.api.routing.routes import Reply, Routes, json_reply
+from onward.api.runs.views import LineView
+from onward.api.views import Page
 from onward.kernel.lineage import describe
 from onward.kernel.log_lines import LogLineRecord, read_lines
 from onward.kernel.timestamps import to_iso
@@ -22,34 +21,18 @@ from onward.runtime.backend import Backend
 LEVELS = ("debug", "info", "warning", "error")
 
 
-class LineView(BaseModel):
-    """A line that a node wrote."""
-
-    at: str
-    level: str
-    message: str
-    node_id: str
-    item: str
-    attempt: int
-    fields: dict[str, Any]
-
-
-def log_routes(backend: Backend) -> APIRouter:
+def log_routes(backend: Backend) -> Routes:
     """Return the routes of logs."""
-    routes = APIRouter(prefix="/runs", tags=["runs"], route_class=StrictRoute)
+    routes = Routes(prefix="/runs", tags=["runs"])
 
-    @routes.get(
-        "/{execution_id}/logs", summary="List log lines of a run", response_model=Page[LineView]
-    )
+    @routes.get("/{execution_id}/logs", summary="List log lines of a run", view=Page[LineView])
     async def list_logs(
-        execution_id: Run,
-        node_id: Annotated[str, Query(max_length=1024, description="Of this node.")] = "",
-        level: Annotated[
-            str, Query(description="At least this: debug, info, warning, error.")
-        ] = "",
+        execution_id: RunId,
+        node_id: Annotated[str, Meta(max_length=1024, description="Of this node.")] = "",
+        level: Annotated[str, Meta(description="At least this: debug, info, warning, error.")] = "",
         limit: Limit = 50,
         cursor: Cursor = None,
-    ) -> Response:
+    ) -> Reply:
         """What nodes wrote, in the order their visits were recorded; 100 lines of a visit."""
         await known_run(backend, execution_id)
         least = _least(level)
@@ -66,17 +49,17 @@ def log_routes(backend: Backend) -> APIRouter:
                         continue
                     if len(views) == limit:
                         more = write_cursor(row.place, number)
-                        return json_response(Page[LineView](items=views, next_cursor=more))
+                        return json_reply(Page[LineView](items=views, next_cursor=more))
                     views.append(_view(row, line))
                 skip, after = 0, row.place
             if len(rows) < limit:
-                return json_response(Page[LineView](items=views, next_cursor=None))
+                return json_reply(Page[LineView](items=views, next_cursor=None))
 
     return routes
 
 
 def _view(row: StoredLines, line: LogLineRecord) -> LineView:
-    return LineView.model_construct(
+    return LineView(
         at=to_iso(line.at_ms),
         level=line.level,
         message=line.message,
@@ -93,7 +76,5 @@ def _rank(level: str) -> int:
 
 def _least(level: str) -> int:
     if level and level not in LEVELS:
-        why = f"give one of {', '.join(LEVELS)}"
-        place = Place(message=why, parameter="level")
-        raise RequestRefusedError(422, "INVALID_REQUEST", f"level: {why}", errors=[place])
+        raise invalid_parameter("level", f"give one of {', '.join(LEVELS)}")
     return LEVELS.index(level) if level else 0

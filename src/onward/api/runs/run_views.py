@@ -1,4 +1,4 @@
-"""From the history of runs to what the API tells of it."""
+"""From the records of a run to its views."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from onward.api.views import (
+from onward.api.runs.views import (
     EntryView,
     ErrorView,
     ItemView,
@@ -28,7 +28,7 @@ from onward.ports.storage.run_queries import ItemTotals, NodeTotals
 from onward.ports.storage.triggers import Origin
 from onward.runtime.backend import Backend
 
-CARRIED = 64 * 1024
+INLINE_BYTES = 64 * 1024
 """An output of at most this many bytes is in the answer itself."""
 
 _errors = msgspec.json.Decoder(NodeError)
@@ -36,10 +36,10 @@ _errors = msgspec.json.Decoder(NodeError)
 
 async def run_view(backend: Backend, run: RunRecord) -> RunView:
     """Return a run without its ending."""
-    return (await runs_told(backend, [run]))[0]
+    return (await run_views(backend, [run]))[0]
 
 
-async def runs_told(backend: Backend, runs: Sequence[RunRecord]) -> list[RunView]:
+async def run_views(backend: Backend, runs: Sequence[RunRecord]) -> list[RunView]:
     """Return runs without their endings, with what was decided about them and who started them."""
     names = [run.execution_id for run in runs]
     decided = await backend.steering.controls.controls(names)
@@ -78,10 +78,10 @@ async def run_detail(backend: Backend, run: RunRecord) -> RunDetailView:
     origin = next(iter(await backend.triggers.origins([run.execution_id])), None)
     facts = _facts(run, control, origin)
     if run.completion is None:
-        return RunDetailView.model_construct(**facts, last_event=last_event, **_nothing())
+        return RunDetailView(**facts, last_event=last_event, **_nothing())
     message = decode_completion(run.completion)
     output, carried = _output(message)
-    return RunDetailView.model_construct(
+    return RunDetailView(
         **facts,
         last_event=last_event,
         output=output,
@@ -110,7 +110,7 @@ def _output(message: CompletionMessage) -> tuple[Any, bool]:
     inline = message.final_context
     if any(name in message.context_refs for name in names):
         return None, False
-    if sum(len(inline[name]) for name in names if name in inline) > CARRIED:
+    if sum(len(inline[name]) for name in names if name in inline) > INLINE_BYTES:
         return None, False
     outputs = {
         node: decode(inline[name]) if name in inline else None
@@ -132,27 +132,25 @@ def entries_of(run: RunRecord) -> list[EntryView]:
 def _error(error: NodeError | None, node: str | None) -> ErrorView | None:
     if error is None:
         return None
-    return ErrorView.model_construct(
-        message=error.message, code=error.code, node_id=node, details=error.details
-    )
+    return ErrorView(message=error.message, code=error.code, node_id=node, details=error.details)
 
 
-def visit_view(run: VisitRecord) -> VisitView:
+def visit_view(visit: VisitRecord) -> VisitView:
     """Return a visit without its output."""
-    size = run.output_ref.bytes if run.output_ref else None
-    if run.output is not None:
-        size = len(run.output)
-    return VisitView.model_construct(
-        token_id=run.token_id,
-        node_id=run.node_id,
-        status=run.status,
-        attempt=run.attempt,
-        item=describe(run.lineage),
-        at=to_iso(run.at_ms),
-        duration_ms=run.duration_ms,
+    size = visit.output_ref.bytes if visit.output_ref else None
+    if visit.output is not None:
+        size = len(visit.output)
+    return VisitView(
+        token_id=visit.token_id,
+        node_id=visit.node_id,
+        status=visit.status,
+        attempt=visit.attempt,
+        item=describe(visit.lineage),
+        at=to_iso(visit.at_ms),
+        duration_ms=visit.duration_ms,
         output_bytes=size,
-        output_ref=run.output_ref.hash if run.output_ref else None,
-        error=_error(_errors.decode(run.error), None) if run.error else None,
+        output_ref=visit.output_ref.hash if visit.output_ref else None,
+        error=_error(_errors.decode(visit.error), None) if visit.error else None,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from onward.api.http.problems import RequestRefusedError
-from onward.api.views import RunGiven
+from onward.api.routing.refusals import RequestRefusedError, invalid_request
+from onward.api.runs.views import RunGiven
 from onward.errors import StateConflictError
 from onward.kernel.ids import fingerprint
 from onward.kernel.records import Definition, RunRecord
@@ -14,7 +14,7 @@ from onward.runtime.backend import Backend
 from onward.runtime.token.start import DEFAULT_START, StartOptions
 from onward.runtime.workflows.service import WorkflowService
 
-KEPT_MS = 24 * 60 * 60 * 1000
+KEY_LASTS_MS = 24 * 60 * 60 * 1000
 """How long a key is remembered."""
 
 
@@ -22,54 +22,50 @@ class RunStarter:
     """Starts what is asked for."""
 
     def __init__(self, backend: Backend) -> None:
-        self._at = backend
-        self._publishing = WorkflowService(backend)
+        self._backend = backend
+        self._workflows = WorkflowService(backend)
         self._next_cleaning_ms = 0
 
     async def start(self, given: RunGiven, key: str | None) -> tuple[RunRecord, bool]:
         """Return the run that a request stands for, and whether it is a new one."""
         if (given.workflow_id is None) == (not given.definition):
-            raise RequestRefusedError(
-                422, "INVALID_REQUEST", "give a workflow_id or a definition, and not both"
-            )
+            raise invalid_request("give a workflow_id or a definition, and not both")
         if given.definition and given.version is not None:
-            raise RequestRefusedError(
-                422, "INVALID_REQUEST", "version: it goes with a workflow_id, not a definition"
-            )
+            raise invalid_request("version: it goes with a workflow_id, not a definition")
         # What cannot run uses up no key.
-        inline = await self._publishing.read(given.definition) if given.definition else None
-        now_ms = self._at.clock.now_ms()
-        wanted = given.execution_id or self._at.chance.execution_id(now_ms)
+        inline = await self._workflows.read(given.definition) if given.definition else None
+        now_ms = self._backend.clock.now_ms()
+        wanted = given.execution_id or self._backend.chance.execution_id(now_ms)
         if key is not None:
             wanted = await self._claim(key, given, wanted, now_ms)
-            known = await self._at.archive.run(wanted)
+            known = await self._backend.archive.run(wanted)
             if known is not None:
                 return known, False
         definition = inline or await self._published(given)
         try:
-            await self._at.start(definition, given.input, wanted, _how(given, now_ms))
+            await self._backend.start(definition, given.input, wanted, _options_of(given, now_ms))
         except StateConflictError:
-            known = await self._at.archive.run(wanted) if key is not None else None
+            known = await self._backend.archive.run(wanted) if key is not None else None
             if known is None:
                 raise
             return known, False
-        run = await self._at.archive.run(wanted)
+        run = await self._backend.archive.run(wanted)
         if run is None:
             run = _begun(wanted, definition, now_ms)
         return run, True
 
     async def _published(self, given: RunGiven) -> Definition:
-        return await self._publishing.definition_of(given.workflow_id or "", given.version)
+        return await self._workflows.definition_of(given.workflow_id or "", given.version)
 
     async def _claim(self, key: str, given: RunGiven, wanted: str, now_ms: int) -> str:
         """Return the id of the run that a key stands for; refused when it stands for another."""
         if not key.strip():
-            raise RequestRefusedError(422, "INVALID_REQUEST", "Idempotency-Key: it is empty")
+            raise invalid_request("Idempotency-Key: it is empty")
         if now_ms >= self._next_cleaning_ms:
-            self._next_cleaning_ms = now_ms + KEPT_MS // 24
-            await self._at.archive.drop_keys(now_ms - KEPT_MS)
-        asked = fingerprint(msgspec.json.encode(given, enc_hook=vars, order="deterministic"))
-        found = await self._at.archive.claim_key(key, StartKey(wanted, asked), now_ms)
+            self._next_cleaning_ms = now_ms + KEY_LASTS_MS // 24
+            await self._backend.archive.drop_keys(now_ms - KEY_LASTS_MS)
+        asked = fingerprint(msgspec.json.encode(given, order="deterministic"))
+        found = await self._backend.archive.claim_key(key, StartKey(wanted, asked), now_ms)
         if found.fingerprint != asked:
             raise RequestRefusedError(
                 422,
@@ -79,7 +75,7 @@ class RunStarter:
         return found.execution_id
 
 
-def _how(given: RunGiven, now_ms: int) -> StartOptions:
+def _options_of(given: RunGiven, now_ms: int) -> StartOptions:
     if not given.priority and given.timeout_ms is None:
         return DEFAULT_START
     deadline_ms = None if given.timeout_ms is None else now_ms + given.timeout_ms

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from msgspec import Meta
 
-from onward.api.http.json_route import StrictRoute, read_cursor, write_cursor
-from onward.api.http.parameters import Cursor, Limit
+from onward.api.routing.parameters import FARTHEST, Cursor, Limit, next_cursor, read_number_cursor
+from onward.api.routing.routes import Routes
 from onward.api.security.views import AuditView
 from onward.api.views import Page
 from onward.kernel.timestamps import to_iso
 from onward.runtime.backend import Backend
 
-_LAST = 2**62
-_Filter = Annotated[str, Query(max_length=300, pattern=r"^[^\x00]*$", description="Exactly this.")]
+_Filter = Annotated[str, Meta(max_length=300, pattern=r"^[^\x00]*\Z", description="Exactly this.")]
 
 
-def audit_routes(backend: Backend) -> APIRouter:
+def audit_routes(backend: Backend) -> Routes:
     """Return the route of the audit log."""
-    routes = APIRouter(tags=["access"], route_class=StrictRoute)
+    routes = Routes(tags=["access"])
 
     @routes.get("/audit", summary="List changes")
     async def list_audit(
@@ -30,9 +29,8 @@ def audit_routes(backend: Backend) -> APIRouter:
         cursor: Cursor = None,
     ) -> Page[AuditView]:
         """Who changed what, newest first."""
-        (before,) = read_cursor(cursor, tuple[int]) or (_LAST,)
         found = await backend.access.audit.entries(
-            before=max(0, min(before, _LAST)),
+            before=read_number_cursor(cursor, FARTHEST),
             limit=limit + 1,
             actor=actor,
             action=action,
@@ -40,19 +38,20 @@ def audit_routes(backend: Backend) -> APIRouter:
         )
         views = [
             AuditView(
-                seq=one.seq,
-                at=to_iso(one.at_ms),
-                actor=one.actor,
-                action=one.action,
-                target=one.target,
-                origin=one.origin,
-                request_id=one.request_id,
-                before=one.before,
-                after=one.after,
+                seq=entry.seq,
+                at=to_iso(entry.at_ms),
+                actor=entry.actor,
+                action=entry.action,
+                target=entry.target,
+                origin=entry.origin,
+                request_id=entry.request_id,
+                before=entry.before,
+                after=entry.after,
             )
-            for one in found[:limit]
+            for entry in found[:limit]
         ]
-        more = write_cursor(found[limit - 1].seq) if len(found) > limit else None
-        return Page[AuditView](items=views, next_cursor=more)
+        return Page[AuditView](
+            items=views, next_cursor=next_cursor(found, limit, lambda entry: (entry.seq,))
+        )
 
     return routes

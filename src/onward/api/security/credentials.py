@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+from msgspec import Meta
 
-from onward.api.http.authorization import asker
-from onward.api.http.json_route import (
-    StrictRoute,
-    read_cursor,
+from onward.api.routing.parameters import (
+    Cursor,
+    IfMatch,
+    Limit,
+    next_cursor,
     read_if_match,
-    write_cursor,
+    read_text_cursor,
     write_etag,
 )
-from onward.api.http.parameters import Cursor, Limit
-from onward.api.http.problems import RequestRefusedError
+from onward.api.routing.refusals import RequestRefusedError
+from onward.api.routing.routes import NO_CONTENT, Call, Reply, Routes, json_reply
 from onward.api.security.views import (
     CredentialChange,
     CredentialFieldView,
@@ -30,7 +31,6 @@ from onward.api.security.views import (
     UsageView,
 )
 from onward.api.views import Page, Place
-from onward.api.workflows.routes import IfMatch
 from onward.kernel.timestamps import to_iso
 from onward.ports.security.credential_types import TYPES, faults
 from onward.ports.security.credentials import Credential
@@ -38,21 +38,21 @@ from onward.runtime.backend import Backend
 from onward.runtime.security.credentials import CredentialService
 from onward.runtime.triggers.secrets import TriggerSecrets
 
-Name = Annotated[CredentialName, Path(description="The credential's name.")]
+Name = Annotated[CredentialName, Meta(description="The credential's name.")]
 
 
-def credential_routes(backend: Backend) -> APIRouter:
+def credential_routes(backend: Backend) -> Routes:
     """Return the routes of credentials."""
-    at = backend.access
-    desk = CredentialService(at.credentials, at.http, at.mail, backend.clock)
-    routes = APIRouter(tags=["credentials"], route_class=StrictRoute)
-    _add_reading(routes, backend, desk)
-    _add_changing(routes, desk)
-    _add_rotation(routes, backend, desk)
+    access = backend.access
+    service = CredentialService(access.credentials, access.http, access.mail, backend.clock)
+    routes = Routes(tags=["credentials"])
+    _add_reading(routes, backend, service)
+    _add_changing(routes, service)
+    _add_rotation(routes, backend, service)
     return routes
 
 
-def _add_reading(routes: APIRouter, backend: Backend, desk: CredentialService) -> None:
+def _add_reading(routes: Routes, backend: Backend, service: CredentialService) -> None:
     @routes.get("/credential-types", summary="List types of credentials")
     async def list_credential_types() -> Page[CredentialTypeView]:
         """The types there are, and the fields of each."""
@@ -80,82 +80,77 @@ def _add_reading(routes: APIRouter, backend: Backend, desk: CredentialService) -
     @routes.get("/credentials", summary="List credentials")
     async def list_credentials(limit: Limit = 50, cursor: Cursor = None) -> Page[CredentialView]:
         """Credentials by name, without what is in them."""
-        (after,) = read_cursor(cursor, tuple[str]) or ("",)
-        if "\0" in after:
-            raise RequestRefusedError(422, "BAD_CURSOR", "cursor: it is no cursor of this list")
+        after = read_text_cursor(cursor)
         found = await backend.access.credentials.credentials(after=after, limit=limit + 1)
         return Page[CredentialView](
-            items=[credential_view(one) for one in found[:limit]],
-            next_cursor=write_cursor(found[limit - 1].name) if len(found) > limit else None,
+            items=[credential_view(credential) for credential in found[:limit]],
+            next_cursor=next_cursor(found, limit, lambda credential: (credential.name,)),
         )
 
-    @routes.get("/credentials/{credential}", summary="Get a credential")
-    async def get_credential(credential: Name, response: Response) -> CredentialView:
+    @routes.get("/credentials/{credential}", summary="Get a credential", view=CredentialView)
+    async def get_credential(credential: Name) -> Reply:
         """What is known of a credential, with its ETag; not what is in it."""
-        return _tagged(response, await desk.known(credential))
+        return _tagged(await service.known(credential))
 
     @routes.get("/credentials/{credential}/usage", summary="List who names a credential")
     async def list_credential_usage(credential: Name) -> Page[UsageView]:
         """The newest and the published versions of workflows whose documents name it."""
         views = [
             UsageView(
-                workflow_id=one.workflow_id,
-                version=one.version,
-                published=one.published,
-                allowed=one.allowed,
+                workflow_id=use.workflow_id,
+                version=use.version,
+                published=use.published,
+                allowed=use.allowed,
             )
-            for one in await desk.usage(credential)
+            for use in await service.usage(credential)
         ]
         return Page[UsageView](items=views, next_cursor=None)
 
 
-def _add_changing(routes: APIRouter, desk: CredentialService) -> None:
-    @routes.post("/credentials", status_code=201, summary="Keep a credential")
-    async def create_credential(
-        given: CredentialGiven, request: Request, response: Response
-    ) -> CredentialView:
+def _add_changing(routes: Routes, service: CredentialService) -> None:
+    @routes.post("/credentials", status=201, summary="Keep a credential", view=CredentialView)
+    async def create_credential(given: CredentialGiven, call: Call) -> Reply:
         """Seal and keep a credential. It can be used at once, by its name."""
         _check(given.type, given.fields)
-        made = await desk.create(
-            given.name, given.type, given.fields, _names(given.workflows), asker(request).actor
+        created = await service.create(
+            given.name, given.type, given.fields, _names(given.workflows), call.principal.actor
         )
-        return _tagged(response, made)
+        return _tagged(created)
 
-    @routes.put("/credentials/{credential}", summary="Change a credential")
+    @routes.put("/credentials/{credential}", summary="Change a credential", view=CredentialView)
     async def change_credential(
         credential: Name,
         given: CredentialChange,
-        request: Request,
-        response: Response,
+        call: Call,
         if_match: IfMatch = None,
-    ) -> CredentialView:
+    ) -> Reply:
         """Replace what is in a credential, and who may use it. Runs that go on use it as it is."""
         expected = read_if_match(if_match)
         if given.fields is not None:
-            _check((await desk.known(credential)).type, given.fields)
-        changed = await desk.change(
+            _check((await service.known(credential)).type, given.fields)
+        changed = await service.change(
             credential,
             expected,
-            asker(request).actor,
+            call.principal.actor,
             fields=given.fields,
             workflows=_names(given.workflows),
         )
-        return _tagged(response, changed)
+        return _tagged(changed)
 
-    @routes.delete("/credentials/{credential}", status_code=204, summary="Delete a credential")
-    async def delete_credential(credential: Name, if_match: IfMatch = None) -> Response:
+    @routes.delete("/credentials/{credential}", status=204, summary="Delete a credential")
+    async def delete_credential(credential: Name, if_match: IfMatch = None) -> Reply:
         """Forget a credential. Nodes that name it fail from now on."""
-        await desk.remove(credential, read_if_match(if_match))
-        return Response(status_code=204)
+        await service.remove(credential, read_if_match(if_match))
+        return NO_CONTENT
 
     @routes.post("/credentials/{credential}:test", summary="Try a credential")
     async def test_credential(credential: Name, given: TrialGiven) -> TrialView:
         """Use a credential once: a GET of `url`, or a greeting of the mail server; 10 s at most."""
-        trial = await desk.test(credential, given.url)
+        trial = await service.test(credential, given.url)
         return TrialView(ok=trial.ok, detail=trial.detail, status=trial.status)
 
 
-def _add_rotation(routes: APIRouter, backend: Backend, desk: CredentialService) -> None:
+def _add_rotation(routes: Routes, backend: Backend, service: CredentialService) -> None:
     secrets = TriggerSecrets(backend.triggers, backend.sealer)
 
     @routes.post("/credentials:rotate", summary="Seal credentials with the newest key")
@@ -164,7 +159,7 @@ def _add_rotation(routes: APIRouter, backend: Backend, desk: CredentialService) 
 
         The secrets of webhooks are sealed with the same key, and with them.
         """
-        sealed = await desk.seal_anew()
+        sealed = await service.seal_anew()
         return RotatedView(sealed_anew=sealed, triggers=await secrets.seal_all())
 
 
@@ -187,13 +182,13 @@ def _names(given: list[str] | None) -> tuple[str, ...] | None:
     return None if given is None else tuple(sorted(set(given)))
 
 
-def _tagged(response: Response, credential: Credential) -> CredentialView:
-    response.headers["etag"] = write_etag(credential.revision)
-    return credential_view(credential)
+def _tagged(credential: Credential) -> Reply:
+    headers = {"etag": write_etag(credential.revision)}
+    return json_reply(credential_view(credential), headers=headers)
 
 
 def credential_view(credential: Credential) -> CredentialView:
-    """Return a credential as the API tells it."""
+    """Return the view of a credential."""
     return CredentialView(
         name=credential.name,
         type=credential.type,

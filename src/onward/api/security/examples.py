@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from onward.api.routing.examples import Example, page_of
 
 _AT = "2026-03-01T09:30:00.000Z"
 _LATER = "2026-03-01T09:31:00.000Z"
@@ -48,25 +48,22 @@ _AUDIT = {
 }
 
 
-def _page(*items: Any) -> dict[str, Any]:
-    return {"items": list(items), "next_cursor": None}
-
-
-ACCESS_EXAMPLES: dict[str, tuple[Any, Any]] = {
-    "log_in": (_ME, {"name": "ada", "password": "correct horse battery"}),
-    "log_out": (None, None),
-    "get_me": (_ME, None),
-    "change_password": (
-        None,
-        {"current": "correct horse battery", "password": "staple of another kind"},
+EXAMPLES = {
+    "log_in": Example(_ME, {"name": "ada", "password": "correct horse battery"}),
+    "log_out": Example(None),
+    "get_me": Example(_ME),
+    "change_password": Example(
+        None, {"current": "correct horse battery", "password": "staple of another kind"}
     ),
-    "list_users": (_page(_USER), None),
-    "create_user": (_USER, {"name": "ada", "role": "admin", "password": "correct horse battery"}),
-    "get_user": (_USER, None),
-    "change_user": ({**_USER, "enabled": False, "changed_at": _LATER}, {"enabled": False}),
-    "delete_user": (None, None),
-    "list_tokens": (_page(_TOKEN), None),
-    "create_token": (
+    "list_users": Example(page_of(_USER)),
+    "create_user": Example(
+        _USER, {"name": "ada", "role": "admin", "password": "correct horse battery"}
+    ),
+    "get_user": Example(_USER),
+    "change_user": Example({**_USER, "enabled": False, "changed_at": _LATER}, {"enabled": False}),
+    "delete_user": Example(None),
+    "list_tokens": Example(page_of(_TOKEN)),
+    "create_token": Example(
         {**_TOKEN, "token": "onward_pat_Zm9yIGV4YW1wbGUgb25seSwgb2YgY291cnNlIQ"},
         {
             "name": "nightly import",
@@ -75,10 +72,10 @@ ACCESS_EXAMPLES: dict[str, tuple[Any, Any]] = {
             "expires_in_s": 7_948_800,
         },
     ),
-    "get_token": (_TOKEN, None),
-    "revoke_token": ({**_TOKEN, "revoked_at": _LATER, "counts": False}, None),
-    "list_credential_types": (
-        _page(
+    "get_token": Example(_TOKEN),
+    "revoke_token": Example({**_TOKEN, "revoked_at": _LATER, "counts": False}),
+    "list_credential_types": Example(
+        page_of(
             {
                 "type": "http_bearer",
                 "title": "HTTP: bearer token",
@@ -94,16 +91,14 @@ ACCESS_EXAMPLES: dict[str, tuple[Any, Any]] = {
                 "open": False,
                 "trial": "http",
             }
-        ),
-        None,
+        )
     ),
-    "list_credentials": (_page(_CREDENTIAL), None),
-    "get_credential": (_CREDENTIAL, None),
-    "list_credential_usage": (
-        _page({"workflow_id": "charge-cards", "version": 3, "published": True, "allowed": True}),
-        None,
+    "list_credentials": Example(page_of(_CREDENTIAL)),
+    "get_credential": Example(_CREDENTIAL),
+    "list_credential_usage": Example(
+        page_of({"workflow_id": "charge-cards", "version": 3, "published": True, "allowed": True})
     ),
-    "create_credential": (
+    "create_credential": Example(
         _CREDENTIAL,
         {
             "name": "payments",
@@ -112,16 +107,15 @@ ACCESS_EXAMPLES: dict[str, tuple[Any, Any]] = {
             "workflows": ["charge-cards"],
         },
     ),
-    "change_credential": (
+    "change_credential": Example(
         {**_CREDENTIAL, "revision": 2, "changed_at": _LATER},
         {"fields": {"token": "sk_live_the_next_one"}, "workflows": ["charge-cards"]},
     ),
-    "delete_credential": (None, None),
-    "test_credential": (
+    "delete_credential": Example(None),
+    "test_credential": Example(
         {"ok": True, "detail": "the server answered 200", "status": 200},
         {"url": "https://api.example.com/me"},
     ),
-    "rotate_credentials": ({"sealed_anew": 3, "triggers": 1}, None),
-    "list_audit": (_page(_AUDIT), None),
+    "rotate_credentials": Example({"sealed_anew": 3, "triggers": 1}),
+    "list_audit": Example(page_of(_AUDIT)),
 }
-"""For each operation what is answered, and what is sent."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request, Response
+import msgspec
+from msgspec import Meta
 
-from onward.api.http.authorization import asker
-from onward.api.http.json_route import StrictRoute, read_cursor, write_cursor
-from onward.api.http.parameters import Cursor, Limit
-from onward.api.http.problems import RequestRefusedError
+from onward.api.routing.parameters import Cursor, Limit, next_cursor, read_text_cursor
+from onward.api.routing.routes import NO_CONTENT, Call, Reply, Routes
 from onward.api.security.views import (
     NewTokenView,
     TokenGiven,
@@ -27,28 +26,30 @@ from onward.runtime.security.accounts import AccountAdministration, counts
 
 LAST_ID = "~"
 """Sorts after every id."""
-Name = Annotated[UserName, Path(description="The user's name.")]
-TokenId = Annotated[Identifier, Path(description="The token's id.")]
+Name = Annotated[UserName, Meta(description="The user's name.")]
+TokenId = Annotated[Identifier, Meta(description="The token's id.")]
 
 
-def people_routes(backend: Backend) -> APIRouter:
+def account_routes(backend: Backend) -> Routes:
     """Return the routes of users and tokens."""
-    at = backend.access
-    administration = AccountAdministration(at.accounts, at.passwords, backend.clock, backend.chance)
-    routes = APIRouter(tags=["access"], route_class=StrictRoute)
+    access = backend.access
+    administration = AccountAdministration(
+        access.accounts, access.passwords, backend.clock, backend.chance
+    )
+    routes = Routes(tags=["access"])
     _add_users(routes, backend, administration)
     _add_tokens(routes, backend, administration)
     return routes
 
 
-def _add_users(routes: APIRouter, backend: Backend, administration: AccountAdministration) -> None:
+def _add_users(routes: Routes, backend: Backend, administration: AccountAdministration) -> None:
     @routes.get("/users", summary="List users")
     async def list_users() -> Page[UserView]:
         """Everybody who may log in, by name."""
         users = await backend.access.accounts.users()
         return Page[UserView](items=[user_view(user) for user in users], next_cursor=None)
 
-    @routes.post("/users", status_code=201, summary="Make a user")
+    @routes.post("/users", status=201, summary="Make a user")
     async def create_user(given: UserGiven) -> UserView:
         """Let somebody log in."""
         return user_view(await administration.add_user(given.name, given.role, given.password))
@@ -66,40 +67,38 @@ def _add_users(routes: APIRouter, backend: Backend, administration: AccountAdmin
         )
         return user_view(changed)
 
-    @routes.delete("/users/{user_name}", status_code=204, summary="Delete a user")
-    async def delete_user(user_name: Name) -> Response:
+    @routes.delete("/users/{user_name}", status=204, summary="Delete a user")
+    async def delete_user(user_name: Name) -> Reply:
         """Forget a user. The last admin stays."""
         await administration.remove_user(user_name)
-        return Response(status_code=204)
+        return NO_CONTENT
 
 
-def _add_tokens(routes: APIRouter, backend: Backend, administration: AccountAdministration) -> None:
+def _add_tokens(routes: Routes, backend: Backend, administration: AccountAdministration) -> None:
     def view(token: ApiToken) -> TokenView:
         return token_view(token, backend.clock.now_ms())
 
     @routes.get("/tokens", summary="List tokens")
     async def list_tokens(limit: Limit = 50, cursor: Cursor = None) -> Page[TokenView]:
         """Tokens, newest first, also those that count no more."""
-        (before,) = read_cursor(cursor, tuple[str]) or (LAST_ID,)
-        if "\0" in before:
-            raise RequestRefusedError(422, "BAD_CURSOR", "cursor: it is no cursor of this list")
+        before = read_text_cursor(cursor, LAST_ID)
         found = await backend.access.accounts.tokens(before=before, limit=limit + 1)
         return Page[TokenView](
-            items=[view(one) for one in found[:limit]],
-            next_cursor=write_cursor(found[limit - 1].token_id) if len(found) > limit else None,
+            items=[view(token) for token in found[:limit]],
+            next_cursor=next_cursor(found, limit, lambda token: (token.token_id,)),
         )
 
-    @routes.post("/tokens", status_code=201, summary="Make a token")
-    async def create_token(given: TokenGiven, request: Request) -> NewTokenView:
+    @routes.post("/tokens", status=201, summary="Make a token")
+    async def create_token(given: TokenGiven, call: Call) -> NewTokenView:
         """Make a token. Its secret is in this answer and nowhere else."""
         token, secret = await administration.add_token(
             given.name,
             given.role,
-            by=asker(request).actor,
+            by=call.principal.actor,
             workflows=None if given.workflows is None else tuple(sorted(set(given.workflows))),
             lasts_ms=None if given.expires_in_s is None else given.expires_in_s * 1000,
         )
-        return NewTokenView(**view(token).model_dump(), token=secret)
+        return NewTokenView(**msgspec.structs.asdict(view(token)), token=secret)
 
     @routes.get("/tokens/{token_id}", summary="Get a token")
     async def get_token(token_id: TokenId) -> TokenView:
@@ -113,7 +112,7 @@ def _add_tokens(routes: APIRouter, backend: Backend, administration: AccountAdmi
 
 
 def user_view(user: User) -> UserView:
-    """Return a user as the API tells it."""
+    """Return the view of a user."""
     return UserView(
         name=user.name,
         role=user.role,
@@ -124,7 +123,7 @@ def user_view(user: User) -> UserView:
 
 
 def token_view(token: ApiToken, now_ms: int) -> TokenView:
-    """Return a token as the API tells it."""
+    """Return the view of a token."""
     return TokenView(
         token_id=token.token_id,
         name=token.name,

@@ -4,42 +4,44 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from msgspec import Meta
 
-from onward.api.views import Identifier, RequestBody
+from onward.api.views import Identifier, RequestBody, View
 from onward.ports.security.accounts import Role
 
-UserName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._@+-]{1,100}$")]
-CredentialName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
-Password = Annotated[str, StringConstraints(max_length=1000)]
-Label = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,100}$")]
-FieldName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,99}$")]
-FieldValue = Annotated[str, StringConstraints(max_length=16_384, pattern=r"^[^\x00]*$")]
-Workflows = Annotated[list[Identifier], Field(max_length=1000)]
+UserName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9._@+-]{1,100}\Z")]
+CredentialName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,100}\Z")]
+Password = Annotated[str, Meta(max_length=1000)]
+Label = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,100}\Z")]
+FieldName = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,99}\Z")]
+FieldValue = Annotated[str, Meta(max_length=16_384, pattern=r"^[^\x00]*\Z")]
+Workflows = Annotated[list[Identifier], Meta(max_length=1000)]
 LONGEST_S = 10 * 366 * 24 * 60 * 60
 
 
 # -- whoever asks --------------------------------------------------------------------------------
 
 
-class LoginGiven(RequestBody):
+class LoginGiven(RequestBody, kw_only=True):
     """A name and a password."""
 
     name: UserName
     password: Password
 
 
-class MeView(BaseModel):
+class MeView(View, kw_only=True):
     """Who asks. `csrf_token` goes into `X-CSRF-Token` of every change that a browser makes."""
 
     kind: Literal["local", "operator", "token", "user"]
     name: str
     role: Role
-    workflows: list[str] | None = Field(description="The only ones it may touch; null: all.")
+    workflows: Annotated[
+        list[str] | None, Meta(description="The only ones it may touch; null: all.")
+    ]
     csrf_token: str | None
 
 
-class PasswordGiven(RequestBody):
+class PasswordGiven(RequestBody, kw_only=True):
     """A new password, and the one before."""
 
     current: Password
@@ -49,15 +51,15 @@ class PasswordGiven(RequestBody):
 # -- users and tokens ----------------------------------------------------------------------------
 
 
-class UserGiven(RequestBody):
+class UserGiven(RequestBody, kw_only=True):
     """A user to make."""
 
     name: UserName
     role: Role
-    password: Password = Field(description="At least 12 characters.")
+    password: Annotated[Password, Meta(description="At least 12 characters.")]
 
 
-class UserChange(RequestBody):
+class UserChange(RequestBody, kw_only=True):
     """What to change about a user; what is null stays."""
 
     role: Role | None = None
@@ -65,7 +67,7 @@ class UserChange(RequestBody):
     password: Password | None = None
 
 
-class UserView(BaseModel):
+class UserView(View, kw_only=True):
     """A person who may log in."""
 
     name: str
@@ -75,20 +77,21 @@ class UserView(BaseModel):
     changed_at: str
 
 
-class TokenGiven(RequestBody):
+class TokenGiven(RequestBody, kw_only=True):
     """A token to make."""
 
-    name: Label = Field(description="What it is for.")
+    name: Annotated[Label, Meta(description="What it is for.")]
     role: Role
-    workflows: Workflows | None = Field(
-        default=None, description="The only ones it may touch; null: all of them."
-    )
-    expires_in_s: int | None = Field(
-        default=None, ge=60, le=LONGEST_S, description="For how long it counts; null: for ever."
-    )
+    workflows: Annotated[
+        Workflows | None, Meta(description="The only ones it may touch; null: all of them.")
+    ] = None
+    expires_in_s: Annotated[
+        Annotated[int, Meta(ge=60, le=LONGEST_S)] | None,
+        Meta(description="For how long it counts; null: for ever."),
+    ] = None
 
 
-class TokenView(BaseModel):
+class TokenView(View, kw_only=True):
     """A token, without its secret."""
 
     token_id: str
@@ -99,11 +102,11 @@ class TokenView(BaseModel):
     created_by: str
     expires_at: str | None
     revoked_at: str | None
-    used_at: str | None = Field(description="When it was last used, to a minute.")
-    counts: bool = Field(description="Whether it still opens anything.")
+    used_at: Annotated[str | None, Meta(description="When it was last used, to a minute.")]
+    counts: Annotated[bool, Meta(description="Whether it still opens anything.")]
 
 
-class NewTokenView(TokenView):
+class NewTokenView(TokenView, kw_only=True):
     """A token with its secret, which is told only now."""
 
     token: str
@@ -112,45 +115,47 @@ class NewTokenView(TokenView):
 # -- credentials ---------------------------------------------------------------------------------
 
 
-class CredentialFieldView(BaseModel):
+class CredentialFieldView(View, kw_only=True):
     """One field of a type of credentials."""
 
     name: str
     title: str
     required: bool
     secret: bool
-    values: list[str] = Field(description="The only values it may have; none: any text.")
+    values: Annotated[list[str], Meta(description="The only values it may have; none: any text.")]
 
 
-class CredentialTypeView(BaseModel):
+class CredentialTypeView(View, kw_only=True):
     """A type of credentials."""
 
     type: str
     title: str
     fields: list[CredentialFieldView]
-    open: bool = Field(description="Whether it may have other fields too.")
-    trial: str = Field(description="How it can be tried: `http`, `smtp`, or not at all.")
+    open: Annotated[bool, Meta(description="Whether it may have other fields too.")]
+    trial: Annotated[str, Meta(description="How it can be tried: `http`, `smtp`, or not at all.")]
 
 
-class CredentialGiven(RequestBody):
+class CredentialGiven(RequestBody, kw_only=True):
     """A credential to keep."""
 
     name: CredentialName
     type: str
-    fields: dict[FieldName, FieldValue] = Field(max_length=50)
-    workflows: Workflows | None = Field(
-        default=None, description="Those that may use it; null: every one."
-    )
+    fields: Annotated[dict[FieldName, FieldValue], Meta(max_length=50)]
+    workflows: Annotated[
+        Workflows | None, Meta(description="Those that may use it; null: every one.")
+    ] = None
 
 
-class CredentialChange(RequestBody):
+class CredentialChange(RequestBody, kw_only=True):
     """New fields (null: the ones it has), and who may use it."""
 
-    fields: dict[FieldName, FieldValue] | None = Field(default=None, max_length=50)
-    workflows: Workflows | None = Field(description="Those that may use it; null: every one.")
+    fields: Annotated[dict[FieldName, FieldValue], Meta(max_length=50)] | None = None
+    workflows: Annotated[
+        Workflows | None, Meta(description="Those that may use it; null: every one.")
+    ]
 
 
-class CredentialView(BaseModel):
+class CredentialView(View, kw_only=True):
     """A credential. What is in it is never told."""
 
     name: str
@@ -162,30 +167,30 @@ class CredentialView(BaseModel):
     changed_by: str
 
 
-class TrialGiven(RequestBody):
+class TrialGiven(RequestBody, kw_only=True):
     """What to try an HTTP credential on: something that only it opens."""
 
-    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s@]{1,2000}$")] | None = None
+    url: Annotated[str, Meta(pattern=r"^https?://[^\s@]{1,2000}\Z")] | None = None
 
 
-class TrialView(BaseModel):
+class TrialView(View, kw_only=True):
     """What came of trying a credential."""
 
     ok: bool
     detail: str
-    status: int | None = Field(description="The HTTP status, if there was one.")
+    status: Annotated[int | None, Meta(description="The HTTP status, if there was one.")]
 
 
-class UsageView(BaseModel):
+class UsageView(View, kw_only=True):
     """A version of a workflow that names a credential."""
 
     workflow_id: str
     version: int
     published: bool
-    allowed: bool = Field(description="Whether it may use it.")
+    allowed: Annotated[bool, Meta(description="Whether it may use it.")]
 
 
-class RotatedView(BaseModel):
+class RotatedView(View, kw_only=True):
     """How many credentials, and how many triggers, are sealed with another key now."""
 
     sealed_anew: int
@@ -195,7 +200,7 @@ class RotatedView(BaseModel):
 # -- the audit log -------------------------------------------------------------------------------
 
 
-class AuditView(BaseModel):
+class AuditView(View, kw_only=True):
     """One change."""
 
     seq: int
@@ -205,5 +210,5 @@ class AuditView(BaseModel):
     target: str
     origin: str
     request_id: str
-    before: str = Field(description='A digest of what was there; "" for nothing.')
-    after: str = Field(description='A digest of what is there now; "" for nothing.')
+    before: Annotated[str, Meta(description='A digest of what was there; "" for nothing.')]
+    after: Annotated[str, Meta(description='A digest of what is there now; "" for nothing.')]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from onward.api.routing.examples import Example
 
 _AT = "2026-03-01T09:30:00.000Z"
 _DUE = "2026-03-02T08:00:00.000Z"
@@ -51,32 +51,33 @@ _FIRING = {
 _STARTED = {"execution_id": _RUN, "status": "running"}
 _SCHEDULE = {"kind": "cron", "expression": "0 9 * * 1-5", "time_zone": "Europe/Berlin"}
 
-TRIGGER_EXAMPLES: dict[str, tuple[Any, Any]] = {
-    "list_triggers": ({"items": [_TRIGGER], "next_cursor": None}, None),
-    "get_trigger": (_TRIGGER, None),
-    "create_trigger": (
-        _MADE,
-        {"trigger_id": "weekdays", "workflow_id": "hello", "settings": _SCHEDULE},
+EXAMPLES = {
+    "list_triggers": Example({"items": [_TRIGGER], "next_cursor": None}),
+    "get_trigger": Example(_TRIGGER),
+    "create_trigger": Example(
+        _MADE, {"trigger_id": "weekdays", "workflow_id": "hello", "settings": _SCHEDULE}
     ),
-    "change_trigger": (_MADE, {"enabled": True, "settings": _SCHEDULE}),
-    "remove_trigger": (None, None),
-    "enable_trigger": (_TRIGGER, None),
-    "disable_trigger": ({**_TRIGGER, "enabled": False, "next_at": None}, None),
-    "rotate_trigger_secret": (_HOOK, {"keep_previous": True}),
-    "preview_schedule": ({"times": [_DUE]}, {"settings": _SCHEDULE, "count": 1}),
-    "list_next_times": ({"times": [_DUE]}, None),
-    "fire_trigger": ({**_FIRING, "cause": "manual", "key": "manual-1"}, {"input": {"name": "Ada"}}),
-    "backfill_trigger": (
+    "change_trigger": Example(_MADE, {"enabled": True, "settings": _SCHEDULE}),
+    "remove_trigger": Example(None),
+    "enable_trigger": Example(_TRIGGER),
+    "disable_trigger": Example({**_TRIGGER, "enabled": False, "next_at": None}),
+    "rotate_trigger_secret": Example(_HOOK, {"keep_previous": True}),
+    "preview_schedule": Example({"times": [_DUE]}, {"settings": _SCHEDULE, "count": 1}),
+    "list_next_times": Example({"times": [_DUE]}),
+    "fire_trigger": Example(
+        {**_FIRING, "cause": "manual", "key": "manual-1"}, {"input": {"name": "Ada"}}
+    ),
+    "backfill_trigger": Example(
         {"times": 5, "added": 4},
         {"start_at": "2026-02-23T00:00:00Z", "end_at": "2026-02-28T00:00:00Z"},
     ),
-    "list_firings": ({"items": [_FIRING], "next_cursor": None}, None),
-    "take_event": (
+    "list_firings": Example({"items": [_FIRING], "next_cursor": None}),
+    "take_event": Example(
         {"fired": [{**_FIRING, "cause": "event", "key": "event-1"}], "listens": 1, "failed": []},
         {"amount": 120},
     ),
     **{
-        f"call_hook_with_{method}": (_STARTED, None)
+        f"call_hook_with_{method}": Example(_STARTED)
         for method in ("get", "post", "put", "patch", "delete")
     },
 }

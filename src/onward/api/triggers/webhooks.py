@@ -1,4 +1,4 @@
-"""Routes that the outside calls: webhooks of any method, and CloudEvents."""
+"""Routes that other systems call: webhooks of any method, and CloudEvents."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from msgspec import Meta
 
-from onward.api.http.json_route import StrictRoute, json_response
-from onward.api.http.problems import RETRY_AFTER_S, RequestRefusedError
+from onward.api.routing.refusals import RETRY_AFTER_S, RequestRefusedError
+from onward.api.routing.routes import Call, Reply, Routes, json_reply
 from onward.api.triggers.routes import firing_view
 from onward.api.triggers.views import EventTakenView, HookView
 from onward.api.views import Identifier
@@ -44,48 +44,46 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def hook_routes(backend: Backend) -> APIRouter:
+def webhook_routes(backend: Backend) -> Routes:
     """Return the routes of webhooks and events."""
-    routes = APIRouter(tags=["triggers"], route_class=StrictRoute)
+    routes = Routes(tags=["triggers"])
     firer = Firer(backend)
-    call = _caller(backend, firer)
+    call_webhook = _caller(backend, firer)
     for method in METHODS:
-        routes.add_api_route(
+        routes.add(
+            method.upper(),
             "/hooks/{path}",
-            call,
-            methods=[method.upper()],
+            call_webhook,
             name=f"call_hook_with_{method}",
             summary=f"Call a webhook with {method.upper()}",
             description="Start a run of the webhook's workflow. Signed as Standard Webhooks are,"
             " unless the trigger takes requests without. The same `webhook-id` starts one run.",
-            response_class=Response,
+            carries="anything",
             responses=_ANSWERS,
         )
     _add_events(routes, backend, firer)
     return routes
 
 
-def _caller(
-    backend: Backend, firer: Firer
-) -> Callable[[Request, str], Coroutine[Any, Any, Response]]:
+def _caller(backend: Backend, firer: Firer) -> Callable[[Call, str], Coroutine[Any, Any, Reply]]:
     throttle = Throttle()
 
-    async def call(
-        request: Request,
-        path: Annotated[Identifier, Path(description="The path of the webhook.")],
-    ) -> Response:
+    async def call_webhook(
+        call: Call,
+        path: Annotated[Identifier, Meta(description="The path of the webhook.")],
+    ) -> Reply:
         trigger = await backend.triggers.at_path(path)
         if trigger is None or not trigger.enabled or not isinstance(trigger.settings, Webhook):
             raise NotThereError(f"there is no webhook at {path}, or it is disabled")
         settings, now_ms = trigger.settings, backend.clock.now_ms()
-        body = await request.body()
+        body = call.body
         if len(body) > settings.max_body_bytes:
             raise RequestRefusedError(
                 413,
                 "BODY_TOO_LARGE",
                 f"this webhook takes bodies of {settings.max_body_bytes} bytes at most",
             )
-        key = _key(backend, trigger, settings, request, body, now_ms)
+        key = _key(backend, trigger, settings, call, now_ms)
         wait_ms = throttle.take(trigger.trigger_id, settings.per_minute, now_ms)
         if wait_ms:
             raise RequestRefusedError(
@@ -96,33 +94,32 @@ def _caller(
             )
         given = request_of(
             trigger.trigger_id,
-            request.method,
+            call.method,
             path,
-            request.headers.items(),
-            request.query_params.multi_items(),
+            call.headers.items(),
+            call.query,
             body,
         )
         firing = await firer.fire(trigger, "webhook", key, given)
         return await _answered(backend, settings, firing.execution_id)
 
-    return call
+    return call_webhook
 
 
 def _key(
     backend: Backend,
     trigger: Trigger,
     settings: Webhook,
-    request: Request,
-    body: bytes,
+    call: Call,
     now_ms: int,
 ) -> str:
     """Return the name of the message; refused when it is not signed as it must be."""
     if settings.signature == "none":
-        given = request.headers.get("webhook-id") or request.headers.get("idempotency-key")
+        given = call.headers.get("webhook-id") or call.headers.get("idempotency-key")
         return f"webhook-{(given or backend.chance.publish_id())[:256]}"
     try:
         secrets = TriggerSecrets(backend.triggers, backend.sealer).opened(trigger)
-    except CredentialError as problem:  # which tells about this server, so it is for the log
+    except CredentialError as problem:  # it is about this server, so it is for the log alone
         _LOG.error("trigger %s cannot check signatures: %s", trigger.trigger_id, problem)
         raise RequestRefusedError(
             503, "UNAVAILABLE", "this webhook cannot check signatures now: try again later"
@@ -130,8 +127,8 @@ def _key(
     try:
         message_id = verify(
             secrets,
-            request.headers,
-            body,
+            call.headers,
+            call.body,
             now_ms=now_ms,
             tolerance_ms=settings.tolerance_ms,
         )
@@ -140,7 +137,7 @@ def _key(
     return f"webhook-{message_id}"
 
 
-async def _answered(backend: Backend, settings: Webhook, execution_id: str) -> Response:
+async def _answered(backend: Backend, settings: Webhook, execution_id: str) -> Reply:
     where = {"location": f"/api/v1/runs/{execution_id}"}
     if settings.respond != "accepted":
         node = settings.node_id if settings.respond == "node" else None
@@ -151,14 +148,14 @@ async def _answered(backend: Backend, settings: Webhook, execution_id: str) -> R
             pass
         except NoAnswerError as problem:
             raise RequestRefusedError(502, problem.code, str(problem), headers=where) from None
-    return json_response(HookView(execution_id=execution_id, status="running"), 202, where)
+    return json_reply(HookView(execution_id=execution_id, status="running"), 202, where)
 
 
-def _response(reply: WebhookReply, where: dict[str, str]) -> Response:
-    return Response(reply.body, reply.status, headers={**where, **reply.headers})
+def _response(reply: WebhookReply, where: dict[str, str]) -> Reply:
+    return Reply(reply.body, reply.status, {**where, **reply.headers}, media_type=None)
 
 
-def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
+def _add_events(routes: Routes, backend: Backend, firer: Firer) -> None:
     async def fire(trigger: Trigger, key: str, given: Any) -> Firing:
         return await firer.fire(trigger, "event", key, given)
 
@@ -167,10 +164,10 @@ def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
 
     @routes.post(
         "/events",
-        status_code=202,
+        status=202,
         summary="Take a CloudEvent",
-        response_model=EventTakenView,
-        openapi_extra={
+        view=EventTakenView,
+        openapi={
             "requestBody": {
                 "description": "One event: structured, or its data with `ce-*` headers.",
                 "content": {
@@ -180,26 +177,25 @@ def _add_events(routes: APIRouter, backend: Backend, firer: Firer) -> None:
             }
         },
     )
-    async def take_event(request: Request) -> Response:
+    async def take_event(call: Call) -> Reply:
         """Hand it to every run that listens to it, and fire every trigger that looks for it.
 
         Each once for a source and id, so an event that was not answered with 202 is sent again.
         """
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == BATCH:
+        if call.content_type == BATCH:
             raise RequestRefusedError(
                 415, "NO_BATCHES", "batches are not taken: send each event alone"
             )
-        headers = dict(request.headers.items())
-        event = read_event(headers, await request.body())
-        listens = await _told_to_runs(backend, event)
+        headers = dict(call.headers.items())
+        event = read_event(headers, call.body)
+        listens = await _publish_to_runs(backend, event)
         taken = await triggers.take(event)
-        fired = [firing_view(one) for one in taken.fired]
-        view = EventTakenView.model_construct(fired=fired, listens=listens, failed=taken.failed)
-        return json_response(view, 202)
+        fired = [firing_view(firing) for firing in taken.fired]
+        view = EventTakenView(fired=fired, listens=listens, failed=taken.failed)
+        return json_reply(view)
 
 
-async def _told_to_runs(backend: Backend, event: Event) -> int:
+async def _publish_to_runs(backend: Backend, event: Event) -> int:
     try:
         return await backend.hub.publish(event)
     except OutsideError as problem:

@@ -14,7 +14,7 @@ from onward.errors import InputError
 
 CONNECT_S = 10.0
 SILENCE_S = 60.0
-"""A stream that gives no sign of life for so long is dead: it has one every 15 seconds."""
+"""A stream that is silent for so long is dead: it has a heartbeat every 15 seconds."""
 
 
 class HttpTransport:
@@ -38,7 +38,7 @@ class HttpTransport:
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query, headers: Headers) -> AsyncIterator[Streamed]:
-        """GET something that goes on."""
+        """GET a stream."""
         silence = httpx2.Timeout(CONNECT_S, read=SILENCE_S)
         try:
             async with self._client.stream(

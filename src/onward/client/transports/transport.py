@@ -40,5 +40,5 @@ class Transport(Protocol):
     def stream(
         self, path: str, query: Query, headers: Headers
     ) -> AbstractAsyncContextManager[Streamed]:
-        """GET something that goes on; leaving the context ends it."""
+        """GET a stream; leaving the context ends it."""
         ...

@@ -1,4 +1,4 @@
-"""Reads a mapping field by field: each wrong or unknown field is one finding with its remedy."""
+"""The fields of a mapping: each wrong or unknown one is a finding with its remedy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _ID_HINT = "use letters, digits, - and _ only"
 class Fields:
     """The fields of one mapping, called `owner` in messages.
 
-    A field that is null counts as not given. A field that is wrong gives its default after it was
-    reported, so that reading goes on and finds the next problem.
+    A field that is null counts as missing. A field that is wrong gives its default after it was
+    reported, so that reading continues and finds the next problem.
     """
 
     def __init__(self, value: Mapping[str, Any], owner: str, at: str, findings: Findings) -> None:
@@ -57,7 +57,7 @@ class Fields:
         self._error("BAD_ID", name, message, _ID_HINT)
         return None
 
-    def named(self, name: str) -> bool:
+    def is_name(self, name: str) -> bool:
         """Return whether a field is called so that expressions can name it."""
         if _ID.fullmatch(name):
             return True
@@ -145,9 +145,13 @@ class Fields:
             return ()
         return tuple(items)
 
-    def inside(self, name: str, value: Mapping[str, Any]) -> Fields:
-        """Return the fields of the mapping under `name`."""
-        return Fields(value, f'{self.owner}: "{name}"', join(self.at, name), self.findings)
+    def inside(self, name: str, known: tuple[str, ...] | None = None) -> Fields:
+        """Return the fields of the mapping under `name`, which may have only the `known` ones."""
+        owner = f'{self.owner}: "{name}"'
+        fields = Fields(self.mapping(name), owner, join(self.at, name), self.findings)
+        if known is not None:
+            fields.reject_unknown(known)
+        return fields
 
     def _missing(self, name: str, hint: str) -> None:
         message = f"{self.owner} has no {quote(name)}"

@@ -1,6 +1,6 @@
-"""Reads JSON and remembers the place of every value.
+"""A reader of JSON that records the place of every value.
 
-The standard reader forgets where things stand and keeps the last of two equal keys in silence.
+The standard reader records no places, and silently takes the last of two equal keys.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from onward.languages.document.limits import (
     MAX_DEPTH,
     Source,
     UnreadableError,
-    duplicate_key,
-    fraction,
-    integer,
-    not_finite,
+    join_surrogates,
+    read_fraction,
+    read_integer,
+    report_duplicate_key,
+    report_not_finite,
     too_deep,
-    whole_text,
 )
 from onward.languages.document.problems import Findings, Place, join, quote
 
@@ -35,10 +35,10 @@ _LITERALS = {"true": True, "false": False, "null": None}
 
 def read_json(text: str) -> Source:
     """Return what `text` says. Raises UnreadableError at the first thing that is not JSON."""
-    return _Reader(text).document()
+    return _JsonReader(text).document()
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.places: dict[str, Place] = {}
@@ -75,16 +75,16 @@ class _Reader:
             return mapping, at + 1
         while True:
             if self.text[at : at + 1] != '"':
-                self._expected(at, "a key in double quotes", closing="}")
+                self._fail_expecting(at, "a key in double quotes", closing="}")
             place = self._place(at)
             key, at = self._string(at, pointer)
             inner = join(pointer, key)
             at = self._skip(at)
             if self.text[at : at + 1] != ":":
-                self._expected(at, f"a colon after the key {quote(key)}")
+                self._fail_expecting(at, f"a colon after the key {quote(key)}")
             if key in mapping:
                 first, self.places[inner] = self.places[inner], place
-                duplicate_key(key, first, self.findings, inner)
+                report_duplicate_key(key, first, self.findings, inner)
             self.places[inner] = place
             mapping[key], at = self._value(self._skip(at + 1), inner, depth + 1)
             at, more = self._separator(at, "}")
@@ -112,7 +112,7 @@ class _Reader:
         if found == closing:
             return at + 1, False
         if found != ",":
-            self._expected(at, f'a comma or "{closing}"')
+            self._fail_expecting(at, f'a comma or "{closing}"')
         at = self._skip(at + 1)
         if self.text[at : at + 1] == closing:
             self._fail(at, f'there is a comma before "{closing}"', "remove the comma")
@@ -124,7 +124,7 @@ class _Reader:
             self._bad_string(at)
         raw = found.group()
         text = raw[1:-1] if "\\" not in raw else json.loads(raw)
-        return whole_text(text, self.findings, pointer), found.end()
+        return join_surrogates(text, self.findings, pointer), found.end()
 
     def _bad_string(self, at: int) -> NoReturn:
         end = at + 1
@@ -145,18 +145,18 @@ class _Reader:
 
     def _scalar(self, at: int, pointer: str) -> tuple[Any, int]:
         if odd := _NOT_FINITE.match(self.text, at):
-            not_finite(odd.group(), self.findings, pointer)
+            report_not_finite(odd.group(), self.findings, pointer)
             return None, odd.end()
         if number := _NUMBER.match(self.text, at):
             if number[2] or number[3]:
-                return fraction(number.group(), self.findings, pointer), number.end()
-            return integer(number[1], self.findings, pointer), number.end()
+                return read_fraction(number.group(), self.findings, pointer), number.end()
+            return read_integer(number[1], self.findings, pointer), number.end()
         word = _WORD.match(self.text, at)
         if word is None or word.group() not in _LITERALS:
-            self._expected(at, "a value")
+            self._fail_expecting(at, "a value")
         return _LITERALS[word.group()], word.end()
 
-    def _expected(self, at: int, wanted: str, closing: str = "") -> NoReturn:
+    def _fail_expecting(self, at: int, wanted: str, closing: str = "") -> NoReturn:
         found = self.text[at : at + 1]
         word = _WORD.match(self.text, at)
         shown = quote(word.group() if word else found)

@@ -1,4 +1,4 @@
-"""The rules both readers keep: which values a document may hold, and how large it may be.
+"""The limits of both readers: which values a document may hold, and how large it may be.
 
 What one format could say and the other could not (tags, dates, keys that are not text, NaN) is
 refused, so that a document means the same as JSON and as YAML.
@@ -65,7 +65,7 @@ def too_large(size: str) -> UnreadableError:
     )
 
 
-def integer(digits: str, findings: Findings, at: str, base: int = 10) -> int | None:
+def read_integer(digits: str, findings: Findings, at: str, base: int = 10) -> int | None:
     """Return the exact integer, however large; beyond 4,300 digits it is a problem."""
     if len(digits) > MAX_DIGITS:
         message = f"an integer of {len(digits)} digits is too long"
@@ -74,22 +74,22 @@ def integer(digits: str, findings: Findings, at: str, base: int = 10) -> int | N
     return int(digits, base)
 
 
-def fraction(text: str, findings: Findings, at: str) -> float | None:
+def read_fraction(text: str, findings: Findings, at: str) -> float | None:
     """Return the number; one that is not finite is a problem."""
     number = float(text)
     if math.isfinite(number):
         return number
-    not_finite(text, findings, at)
+    report_not_finite(text, findings, at)
     return None
 
 
-def not_finite(text: str, findings: Findings, at: str) -> None:
-    """Say that a number has no place in JSON."""
+def report_not_finite(text: str, findings: Findings, at: str) -> None:
+    """Report a number that JSON cannot carry."""
     message = f"{text} is not a number that JSON can carry"
     findings.error("BAD_NUMBER", message, at=at, hint="use a finite number, null, or quoted text")
 
 
-def whole_text(text: str, findings: Findings, at: str) -> str:
+def join_surrogates(text: str, findings: Findings, at: str) -> str:
     """Return `text` with its surrogate pairs joined; half a pair is a problem."""
     if text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text):
         return text
@@ -101,8 +101,8 @@ def whole_text(text: str, findings: Findings, at: str) -> str:
         return text.encode("utf-8", "replace").decode()
 
 
-def key_problem(key: Any, findings: Findings, at: str) -> None:
-    """Say that a mapping's key is not text."""
+def report_bad_key(key: Any, findings: Findings, at: str) -> None:
+    """Report a key of a mapping that is not text."""
     if isinstance(key, Mapping | list):
         what, hint = kind_of(key), 'put expressions in quotes: "{{ ... }}"'
     else:
@@ -111,8 +111,8 @@ def key_problem(key: Any, findings: Findings, at: str) -> None:
     findings.error("KEY_NOT_TEXT", f"a key must be text, not {what}", at=at, hint=hint)
 
 
-def duplicate_key(key: str, first: Place, findings: Findings, at: str) -> None:
-    """Say that a mapping gives one key twice."""
+def report_duplicate_key(key: str, first: Place, findings: Findings, at: str) -> None:
+    """Report a key that a mapping has twice."""
     message = f"{quote(key)} is given twice in one mapping (first on line {first[0]})"
     findings.error("DUPLICATE_KEY", message, at=at, hint="keep one of them")
 
@@ -128,9 +128,9 @@ def check_plain(value: Any, findings: Findings, at: str = "", depth: int = 1) ->
         case None | bool() | int():
             return value
         case float():
-            return fraction(repr(value), findings, at)
+            return read_fraction(repr(value), findings, at)
         case str():
-            return whole_text(value, findings, at)
+            return join_surrogates(value, findings, at)
         case list() | tuple():
             return [
                 check_plain(item, findings, join(at, index), depth + 1)
@@ -149,8 +149,8 @@ def _plain_mapping(
     plain = {}
     for key, item in value.items():
         if isinstance(key, str):
-            name = whole_text(key, findings, at)
+            name = join_surrogates(key, findings, at)
             plain[name] = check_plain(item, findings, join(at, name), depth + 1)
         else:
-            key_problem(key, findings, at)
+            report_bad_key(key, findings, at)
     return plain

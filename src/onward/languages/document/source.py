@@ -1,11 +1,10 @@
-"""Text to value: reads a JSON or YAML 1.2 document and remembers where each part stands."""
+"""The source of a document: JSON or YAML 1.2 text as a value, with the place of each part."""
 
 from __future__ import annotations
 
 from onward.errors import DefinitionError, DocumentProblem
 from onward.languages.document.json import read_json
 from onward.languages.document.limits import MAX_BYTES, Source, UnreadableError, too_large
-from onward.languages.document.yaml import read_yaml
 
 
 def read(text: str | bytes, *, file: str = "") -> Source:
@@ -15,12 +14,12 @@ def read(text: str | bytes, *, file: str = "") -> Source:
     its end. What can be read but not meant (a key given twice, NaN) is in the result's `problems`.
     """
     try:
-        return _read(_decoded(text), file)
+        return _read(_decode(text), file)
     except UnreadableError as error:
         raise DefinitionError([error.problem], file) from None
 
 
-def _decoded(text: str | bytes) -> str:
+def _decode(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
         raise too_large(f"{len(text) / 1024 / 1024:.1f} MB")
     if isinstance(text, bytes):
@@ -43,10 +42,17 @@ def _from_utf8(data: bytes) -> str:
         raise UnreadableError(DocumentProblem("ENCODING", message, "save it as UTF-8", line=line))
 
 
+def _read_yaml(text: str) -> Source:
+    """Read YAML. Its parser is imported here: stored definitions are JSON and never need it."""
+    from onward.languages.document import yaml  # noqa: PLC0415
+
+    return yaml.read_yaml(text)
+
+
 def _read(text: str, file: str) -> Source:
     looks_like_json = text.lstrip().startswith(("{", "[")) or file.endswith(".json")
     if not looks_like_json or not text.strip():
-        return read_yaml(text)
+        return _read_yaml(text)
     try:
         return read_json(text)
     except UnreadableError as json_error:
@@ -54,7 +60,7 @@ def _read(text: str, file: str) -> Source:
         if file.endswith(".json") or json_error.problem.code != "SYNTAX":
             raise
         try:
-            return read_yaml(text)
+            return _read_yaml(text)
         except UnreadableError as yaml_error:
             if file.endswith((".yaml", ".yml")):
                 raise yaml_error from None

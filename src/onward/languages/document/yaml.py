@@ -1,4 +1,4 @@
-"""Reads YAML 1.2 from its events and remembers the place of every value.
+"""A reader of YAML 1.2 that records the place of every value.
 
 ruamel.yaml scans the text; which value a scalar is, and what is refused, is decided here: the core
 schema of YAML 1.2 and nothing more. So `on` and `12:30` and dates stay text, and neither a tag nor
@@ -29,13 +29,13 @@ from onward.languages.document.limits import (
     MAX_DEPTH,
     Source,
     UnreadableError,
-    duplicate_key,
-    fraction,
-    integer,
-    key_problem,
-    not_finite,
+    join_surrogates,
+    read_fraction,
+    read_integer,
+    report_bad_key,
+    report_duplicate_key,
+    report_not_finite,
     too_deep,
-    whole_text,
 )
 from onward.languages.document.problems import Findings, Place, join
 
@@ -61,7 +61,7 @@ _UNQUOTED = 'put a value that starts with an expression in quotes: "{{ ... }}"'
 def read_yaml(text: str) -> Source:
     """Return what `text` says. Raises UnreadableError at the first thing that is not YAML."""
     try:
-        return _Reader(text).document()
+        return _YamlReader(text).document()
     except UnreadableError:
         raise
     except ReaderError as error:
@@ -69,7 +69,7 @@ def read_yaml(text: str) -> Source:
         message = f"the character {text[error.position : error.position + 1]!a} is not allowed"
         raise _unreadable(message, "write it as an escape in double quotes", place)
     except MarkedYAMLError as error:
-        raise _scanner_says(error, text)
+        raise _scanner_problem(error, text)
     except Exception:
         # The scanner fails in ways of its own at odd escapes and directives; to the author of the
         # document that is a mistake in the text like any other.
@@ -83,7 +83,7 @@ class _Anchor(NamedTuple):
     height: int
 
 
-class _Reader:
+class _YamlReader:
     """Builds the value from the scanner's events.
 
     `weight` counts the characters of the document with its aliases written out. Every value is
@@ -188,17 +188,17 @@ class _Reader:
         return mapping, height + 1
 
     def _key(self, event: Event, key: Any, pointer: str, mapping: dict[str, Any]) -> str:
-        """Return the pointer of the field that `key` starts, with its place remembered."""
+        """Return the pointer of the field that `key` starts, with its place recorded."""
         if not isinstance(key, str):
             inner = join(pointer, "?")
             self.places[inner] = _place(event)
-            key_problem(key, self.findings, inner)
+            report_bad_key(key, self.findings, inner)
             return inner
         inner = join(pointer, key)
         first = self.places.get(inner)
         self.places[inner] = _place(event)
         if key in mapping and first is not None:
-            duplicate_key(key, first, self.findings, inner)
+            report_duplicate_key(key, first, self.findings, inner)
         if key == "<<" and isinstance(event, ScalarEvent) and event.implicit[0]:
             hint = "write the fields out, or use an alias for a whole value"
             self.findings.error("MERGE_KEY", "YAML 1.2 has no merge key", at=inner, hint=hint)
@@ -208,20 +208,20 @@ class _Reader:
         text: str = event.value
         self.weight += len(text)
         if not event.implicit[0]:
-            return whole_text(text, self.findings, pointer)
+            return join_surrogates(text, self.findings, pointer)
         if text in _NULL:
             return None
         if text in _BOOL:
             return _BOOL[text]
         if _INT.fullmatch(text):
             base = {"0x": 16, "0o": 8}.get(text[:2], 10)
-            return integer(text if base == 10 else text[2:], self.findings, pointer, base)
+            return read_integer(text if base == 10 else text[2:], self.findings, pointer, base)
         if _FLOAT.fullmatch(text):
-            return fraction(text, self.findings, pointer)
+            return read_fraction(text, self.findings, pointer)
         if _NOT_FINITE.fullmatch(text):
-            not_finite(text, self.findings, pointer)
+            report_not_finite(text, self.findings, pointer)
             return None
-        return whole_text(text, self.findings, pointer)
+        return join_surrogates(text, self.findings, pointer)
 
 
 def _place(event: Event) -> Place:
@@ -239,13 +239,13 @@ def _unreadable(message: str, hint: str, place: Place | None) -> UnreadableError
     return UnreadableError(DocumentProblem("SYNTAX", message, hint, line=line, column=column))
 
 
-def _scanner_says(error: MarkedYAMLError, text: str) -> UnreadableError:
+def _scanner_problem(error: MarkedYAMLError, text: str) -> UnreadableError:
     mark = error.problem_mark or error.context_mark
     place = (mark.line + 1, mark.column + 1) if mark else None
-    said = str(error.problem or error.context or "this is not YAML")
+    message = str(error.problem or error.context or "this is not YAML")
     lines = text.split("\n")
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
-    hint = next((hint for pattern, hint in _HINTS if re.search(pattern, said)), "")
+    hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), "")
     if "{{" in line and '"' not in line and "'" not in line:
         hint = _UNQUOTED
-    return _unreadable(re.sub(r"'?<([^>]+)>'?", r"\1", said), hint, place)
+    return _unreadable(re.sub(r"'?<([^>]+)>'?", r"\1", message), hint, place)

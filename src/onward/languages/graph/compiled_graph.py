@@ -1,4 +1,4 @@
-"""The compiled graph: nodes, pairs, and how death spreads along edges."""
+"""The compiled graph: nodes, pairs of splits and aggregators, and how dead edges spread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CompiledGraph:
     merges: tuple[str, ...]
     """In topological order."""
 
-    def dead(self, edges: frozenset[str]) -> frozenset[str]:
+    def dead_edges(self, edges: frozenset[str]) -> frozenset[str]:
         """Return everything that is dead when `edges` are: closed over, marked edges only."""
         dead = set(edges)
         todo = list(edges)
@@ -44,11 +44,11 @@ class CompiledGraph:
         return frozenset(dead)
 
     def after_split(self, split: str) -> tuple[Edge, ...]:
-        """Return the ways on from the aggregators of a split: where a run goes after it."""
+        """Return the edges from the aggregators of a split: where a run continues after it."""
         return tuple(way for name in self.aggregators[split] for way in self.nodes[name].success)
 
 
-def wire(document: Document, catalogue: Catalogue) -> CompiledGraph:
+def compile_wiring(document: Document, catalogue: Catalogue) -> CompiledGraph:
     """Return the wiring of a checked document; DefinitionError for one that is not runnable."""
     structure = analyse(document)
     aliases = {node.name: node.id for node in document.nodes if node.name}

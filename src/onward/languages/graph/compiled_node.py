@@ -12,6 +12,7 @@ from onward.expressions.jq import Jq, compile_jq
 from onward.expressions.template import Template, compile_template
 from onward.kernel.flow import Edge
 from onward.kernel.retry import RetryPolicy
+from onward.languages.graph.control_nodes import AggregatorNode, MergeNode
 from onward.languages.graph.model import ErrorPolicy, NodeDocument
 from onward.languages.graph.node_links import CompiledLink, compile_links
 from onward.languages.graph.structure import Structure, is_trigger
@@ -19,8 +20,6 @@ from onward.ports.nodes.node import Catalogue, NodeType
 
 NAMED_EDGES = ("approved_edge_id", "rejected_edge_id", "expired_edge_id")
 """Parameters of nodes that wait, each with the edge to take for what it is called after."""
-
-SPECIAL = frozenset({"trigger", "item", "index", "input", "execution", "node"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class CompiledNode:
     aliases: Mapping[str, str]
     """What `$node.<x>` is called here, and the node id it means; empty when nothing uses it."""
 
-    fixed: Any
+    join: AggregatorNode | MergeNode | None
     """The parameters of a merge or an aggregator: others need them before a token is there."""
 
     named_edges: Mapping[str, str]
@@ -63,6 +62,11 @@ class CompiledNode:
     def kind(self) -> str:
         """Return the name of the node's type."""
         return self.type.name
+
+    @property
+    def join_timeout_s(self) -> float | None:
+        """Return how long a merge or an aggregator waits; None for ever, and for other nodes."""
+        return None if self.join is None else self.join.timeout
 
 
 def compile_node(
@@ -100,14 +104,18 @@ def compile_node(
         into=tuple(edge.id for edge in structure.into[document.id]),
         needs=None if every else _needs(template, link_texts, jq, known),
         aliases=aliases if every else known,
-        fixed=msgspec.convert(template.render(None, {}), kind.parameters)
-        if kind.name in ("merge", "aggregator")
-        else None,
+        join=_join(kind, template),
         named_edges={name: rest[name] for name in NAMED_EDGES if isinstance(rest.get(name), str)},
         fallback_edge=rest.get("false_edge_id") or rest.get("default_edge_id"),
         links=links,
         link_texts=link_texts,
     )
+
+
+def _join(kind: NodeType, template: Template) -> AggregatorNode | MergeNode | None:
+    if not issubclass(kind.parameters, AggregatorNode | MergeNode):
+        return None
+    return msgspec.convert(template.render(None, {}), kind.parameters)
 
 
 def _separate(kind: NodeType, parameters: Mapping[str, Any]) -> tuple[dict[str, Jq], Any]:
@@ -131,7 +139,9 @@ def _separate(kind: NodeType, parameters: Mapping[str, Any]) -> tuple[dict[str, 
 def _needs(
     template: Template, links: Template, jq: Mapping[str, Jq], known: Mapping[str, str]
 ) -> frozenset[str]:
-    names = template.names.union(links.names, *(one.names for one in jq.values()), known.values())
+    names = template.names.union(
+        links.names, *(program.names for program in jq.values()), known.values()
+    )
     if jq or not template.static or not links.static:
-        names |= {"input"}  # jq's `.` reads it, and nobody can tell whether one does
+        names |= {"input"}  # jq's `.` reads it, and no analysis can tell whether it does
     return frozenset(names)

@@ -1,6 +1,8 @@
-"""Parameters of the nodes that steer a run: where it starts, forks, joins and waits.
+"""The control nodes: where a run starts, branches, splits, joins and waits, and what it computes.
 
-None of these touches the world, so none has `run`: the graph language carries out what they ask.
+Each class holds the parameters of one node type. None of these nodes touches the world, so none has
+`run`: `step` decides their outcome, matching on these types. Read them in the order of
+`ControlNode` at the end, the sum of all of them.
 """
 
 from __future__ import annotations
@@ -20,9 +22,21 @@ EdgeId = Annotated[str, Meta(min_length=1, description="the id of an edge that l
 _PERCENT = r"^(100|[0-9]{1,2}(\.[0-9]{1,6})?)%$"
 # Only shown in the schema: the check below says in words what a regular expression cannot.
 Percent = Annotated[str, Meta(extra_json_schema={"pattern": _PERCENT})]
+SignalName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-zA-Z0-9_-]{1,64}$",
+        description="letters, digits, _ and -, 64 at most",
+    ),
+]
+SignalKey = Annotated[str, Meta(max_length=200)]
+Person = Annotated[str, Meta(min_length=1, max_length=200)]
 
-_SECONDS_IN = {"seconds": 1, "minutes": 60, "hours": 3_600, "days": 86_400}
-_LONGEST_WAIT_S = 3_155_760_000  # 100 years: beyond it dates leave the calendar
+UNIT_MS = {"seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+_LONGEST_WAIT_MS = 3_155_760_000_000  # 100 years: beyond it dates leave the calendar
+
+
+# -- starts and branches -------------------------------------------------------------------------
 
 
 class ManualTriggerNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +71,9 @@ class SwitchNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     cases: Annotated[tuple[SwitchCase, ...], Meta(min_length=1)]
     default_edge_id: EdgeId | None = None
+
+
+# -- splits and joins ----------------------------------------------------------------------------
 
 
 class SplitNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,8 +116,8 @@ class AggregatorNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class MergeNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Join branches: wait for all, any or `n` of them; the output lists theirs in edge order.
 
-    A branch that can no longer arrive is not waited for. When the others have not come after
-    `timeout` seconds the node fails.
+    A branch that can no longer arrive is not waited for. When the others have not arrived
+    after `timeout` seconds the node fails.
     """
 
     mode: Literal["append"] = "append"
@@ -109,13 +126,16 @@ class MergeNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     timeout: Seconds | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a count that is missing, or given where it means nothing."""
+        """Refuse a count that is missing, or has no meaning."""
         if self.wait_mode == "wait_for_n" and self.n is None:
             raise ValueError(
                 "`wait_mode: wait_for_n` needs `n`, the number of branches to wait for"
             )
         if self.wait_mode != "wait_for_n" and self.n is not None:
             raise ValueError(f"`n` has no meaning with `wait_mode: {self.wait_mode}`: remove it")
+
+
+# -- waits for time ------------------------------------------------------------------------------
 
 
 class WaitNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,7 +157,7 @@ class WaitNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError("`resume: until` needs `until`, an ISO 8601 date and time")
             _check_date(self.until)
             return
-        if self.amount * _SECONDS_IN[self.unit] > _LONGEST_WAIT_S:
+        if self.amount * UNIT_MS[self.unit] > _LONGEST_WAIT_MS:
             raise ValueError(f"`amount`: {self.amount:g} {self.unit} is longer than 100 years")
 
 
@@ -150,34 +170,20 @@ def _check_date(text: str) -> None:
         ) from None
 
 
-# -- Parameters of the nodes that wait for somebody: a signal, or the decision of people.
-#
-# They touch nothing themselves, so they have no `run`: the graph language carries out what they
-# ask.
-
-
-SignalName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[a-zA-Z0-9_-]{1,64}$",
-        description="letters, digits, _ and -, 64 at most",
-    ),
-]
-Key = Annotated[str, Meta(max_length=200)]
-Person = Annotated[str, Meta(min_length=1, max_length=200)]
+# -- waits for people and other systems ----------------------------------------------------------
 
 
 class WaitForSignalNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Pause the path until a signal comes; the output is what it brings.
+    """Pause the path until a signal arrives; the output is its value.
 
-    A signal that comes before is kept, and each is taken by one wait. `key` tells signals of one
-    name apart; inside a split it is the item (`users[5]`) unless it is given. When none has come
-    after `timeout` seconds, `expired_edge_id` is taken and the output is `{expired_at}`; without
-    that edge the node fails.
+    A signal that arrives before is stored, and each is taken by one wait. `key` distinguishes
+    signals of one name; without it, inside a split, it is the item (`users[5]`). When none has
+    arrived after `timeout` seconds, `expired_edge_id` is taken and the output is `{expired_at}`;
+    without that edge the node fails.
     """
 
     signal: SignalName
-    key: Key | int | None = None
+    key: SignalKey | int | None = None
     timeout: Seconds | None = None
     expired_edge_id: EdgeId | None = None
 
@@ -209,7 +215,7 @@ class ApprovalNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         _check_expiry(self.timeout, self.expired_edge_id)
         people = len(set(self.approvers))
         if people != len(self.approvers):
-            raise ValueError("`approvers`: somebody is named twice")
+            raise ValueError("`approvers`: a name is listed twice")
         if self.required is not None and self.required > people:
             raise ValueError(f"`required`: {self.required} of {people} approvers is impossible")
 
@@ -219,13 +225,13 @@ def _check_expiry(timeout: float | None, edge: str | None) -> None:
         raise ValueError("`expired_edge_id` needs `timeout`: without one nothing expires")
 
 
-# -- Parameters of the nodes that only make or show a value; the graph language carries them out.
+# -- values --------------------------------------------------------------------------------------
 
 
 class TransformNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Build a value with jq from everything that is known so far; the output is that value."""
 
-    expression: Annotated[str, Meta(min_length=1, description="a jq expression, braces optional")]
+    expression: Jq
 
 
 class LogNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -244,6 +250,25 @@ class FailNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     message: str = "this node always fails"
     code: Annotated[str, Meta(min_length=1, max_length=100)] = "FAILED"
+
+
+# -- the catalogue -------------------------------------------------------------------------------
+
+ControlNode = (
+    ManualTriggerNode
+    | ConditionalNode
+    | SwitchNode
+    | SplitNode
+    | AggregatorNode
+    | MergeNode
+    | WaitNode
+    | WaitForSignalNode
+    | ApprovalNode
+    | TransformNode
+    | LogNode
+    | NoopNode
+    | FailNode
+)
 
 
 def register_control_nodes(catalogue: Catalogue) -> None:

@@ -1,4 +1,4 @@
-"""What follows from what in a graph, and where two differ: for those who run a part again."""
+"""Which nodes follow which in a graph, and where two graphs differ: for partial reruns."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from onward.languages.graph.model import Document, NodeDocument
 _Seen = tuple[NodeDocument, frozenset[tuple[str, str]]]
 
 
-def followers(wiring: CompiledGraph) -> dict[str, frozenset[str]]:
-    """Return every node with all nodes that may come after it."""
+def followers_of(wiring: CompiledGraph) -> dict[str, frozenset[str]]:
+    """Return every node with all nodes that may follow it."""
     ahead: dict[str, set[str]] = {name: set() for name in wiring.nodes}
     for way in wiring.ways.values():
         ahead[way.src].add(way.dst)
     found: dict[str, frozenset[str]] = {}
     for name in sorted(wiring.nodes, key=lambda name: wiring.nodes[name].order, reverse=True):
-        found[name] = frozenset(ahead[name]).union(*(found[one] for one in ahead[name]))
+        found[name] = frozenset(ahead[name]).union(*(found[follower] for follower in ahead[name]))
     return found
 
 
-def tolerant(wiring: CompiledGraph) -> frozenset[str]:
-    """Return the nodes whose failure the graph goes on with.
+def tolerant_nodes(wiring: CompiledGraph) -> frozenset[str]:
+    """Return the nodes whose failure does not halt the graph.
 
     Not aggregators: one that fails on an item's data fails that item, whatever its policy.
     """
@@ -33,8 +33,8 @@ def tolerant(wiring: CompiledGraph) -> frozenset[str]:
     )
 
 
-def changed(before: Document, after: Document) -> frozenset[str]:
-    """Return the nodes that are not the same in two graphs, or are reached in other ways."""
+def changed_nodes(before: Document, after: Document) -> frozenset[str]:
+    """Return the nodes that differ between two graphs, or are reached by other edges."""
     then, now = _nodes(before), _nodes(after)
     return frozenset(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
 

@@ -1,4 +1,4 @@
-"""From text or decoded value to `Document`: reports everything wrong with the shape at once.
+"""A document from text or a decoded value: everything wrong with its shape is reported at once.
 
 Whether the document makes sense (edges that lead nowhere, unknown types) is judged later, by
 `onward.languages.graph.check.document`.
@@ -49,7 +49,7 @@ def _finish(
     value: Any, places: Mapping[str, Place], findings: Findings, default_id: str, file: str
 ) -> Document:
     if isinstance(value, dict) and isinstance(value.get("nodes"), dict):
-        value, places = _listed(value, places, findings)
+        value, places = _with_node_list(value, places, findings)
         findings.places = places
     document = read_document(value, findings, default_id)
     if findings.problems:
@@ -75,7 +75,7 @@ def _stem(file: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]+", "_", stem).strip("_-") or "workflow"
 
 
-def _listed(
+def _with_node_list(
     value: dict[str, Any], places: Mapping[str, Place], findings: Findings
 ) -> tuple[dict[str, Any], dict[str, Place]]:
     """Return a document whose nodes are a mapping by id as one whose nodes are a list.
@@ -92,10 +92,10 @@ def _listed(
             message = f"node {quote(name)} has another id inside"
             at = f"{join('/nodes', name)}/id"
             findings.error("BAD_ID", message, at=at, hint="remove the id: the key is the id")
-    return {**value, "nodes": listed}, _moved(places, moved)
+    return {**value, "nodes": listed}, _move_places(places, moved)
 
 
-def _moved(places: Mapping[str, Place], moved: Mapping[str, str]) -> dict[str, Place]:
+def _move_places(places: Mapping[str, Place], moved: Mapping[str, str]) -> dict[str, Place]:
     found = {}
     for pointer, place in places.items():
         head = "/".join(pointer.split("/", 3)[:3])

@@ -102,14 +102,12 @@ def _credential(fields: Fields) -> str | None:
         return fields.identifier("credentials")
     # Other systems write an id or a kind beside the name; only the name is a reference here. An
     # author who writes the secret itself must be stopped.
-    named = fields.inside("credentials", value)
-    named.reject_unknown(("name", "id", "type"))
-    return named.identifier("name", required="name the credential; its values are kept elsewhere")
+    named = fields.inside("credentials", ("name", "id", "type"))
+    return named.identifier("name", required="name the credential; its values are stored elsewhere")
 
 
 def _error_policy(fields: Fields) -> ErrorPolicy:
-    policy = fields.inside("error", fields.mapping("error"))
-    policy.reject_unknown(("type", "error_edge"))
+    policy = fields.inside("error", ("type", "error_edge"))
     kind = policy.choice("type", ("halt", "ignore", "branch")) or "halt"
     return ErrorPolicy(cast("ErrorStrategy", kind), policy.text("error_edge"))
 
@@ -117,8 +115,7 @@ def _error_policy(fields: Fields) -> ErrorPolicy:
 def _retry_policy(fields: Fields) -> RetryPolicy | None:
     if fields.value.get("retry") is None:
         return None
-    policy = fields.inside("retry", fields.mapping("retry"))
-    policy.reject_unknown(RETRY_FIELDS)
+    policy = fields.inside("retry", RETRY_FIELDS)
     default = RetryPolicy()
     backoff = policy.choice("backoff", ("constant", "linear", "exponential")) or default.backoff
     attempts = policy.number("max_attempts", 1, _MAX_ATTEMPTS, whole=True)
@@ -134,12 +131,8 @@ def _retry_policy(fields: Fields) -> RetryPolicy | None:
 
 
 def _links(fields: Fields) -> tuple[LinkDocument, ...]:
-    links = fields.inside("links", fields.mapping("links"))
-    return tuple(
-        _link(name, links.inside(name, links.mapping(name)))
-        for name in links.value
-        if links.named(name)
-    )
+    links = fields.inside("links")
+    return tuple(_link(name, links.inside(name)) for name in links.value if links.is_name(name))
 
 
 def _link(name: str, link: Fields) -> LinkDocument:

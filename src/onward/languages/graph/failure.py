@@ -9,22 +9,26 @@ from onward.kernel.flow import Edge, Position, error_value_of, halt
 from onward.kernel.messages import Ending
 from onward.kernel.outcome import NodeError
 from onward.languages.graph.compiled_node import CompiledNode
-from onward.languages.graph.routing import Graph, go_on, ways_after, with_output
+from onward.languages.graph.routing import Graph, edges_after, take_edges, with_output
 
 TIMED_OUT = frozenset({"MERGE_TIMEOUT", "AGGREGATOR_TIMEOUT"})
 
 
 def recover(
-    graph: Graph, place: Position, node: CompiledNode, error: NodeError, also: tuple[Edge, ...] = ()
+    graph: Graph,
+    position: Position,
+    node: CompiledNode,
+    error: NodeError,
+    also: tuple[Edge, ...] = (),
 ) -> Judgement[None]:
-    """Follow the node's error policy. The error is in the context of whatever comes next."""
-    place = yield from with_output(place, node.id, error_value_of(error))
+    """Follow the node's error policy. The error is in the context of the next nodes."""
+    position = yield from with_output(position, node.id, error_value_of(error))
     match node.policy.type:
         case "halt":
-            yield from halt(graph, place, node.id, error, ending_of(error))
+            yield from halt(graph.hooks, position, node.id, error, ending_of(error))
         case "ignore" | "branch":
-            taken = ways_despite(graph, node)
-            yield from go_on(graph, place, node, taken, tag_of(node), also)
+            taken = edges_despite(graph, node)
+            yield from take_edges(graph, position, node, taken, tag_of(node), also)
         case _:
             assert_never(node.policy.type)
 
@@ -35,12 +39,12 @@ def tag_of(node: CompiledNode) -> str:
 
 
 def ending_of(error: NodeError) -> Ending:
-    """Return how a run ends that nothing saved from `error`: a time-out is not a halt."""
+    """Return how a run ends by an `error` that nothing handled: a time-out is not a halt."""
     return "failed" if error.code in TIMED_OUT else "halted"
 
 
-def ways_despite(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
-    """Return the ways on from a failed node, by its policy.
+def edges_despite(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
+    """Return the edges to take from a failed node, by its policy.
 
     A decision that could not be made and is ignored takes its other side: false, or the default.
     """
@@ -50,4 +54,4 @@ def ways_despite(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
         return tuple(way for way in node.error if way.edge == node.policy.error_edge)
     if node.kind in ("conditional", "switch"):
         return tuple(way for way in node.success if way.edge == node.fallback_edge)
-    return ways_after(graph, node)
+    return edges_after(graph, node)

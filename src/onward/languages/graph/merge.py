@@ -1,4 +1,4 @@
-"""Merges: note an arrival, and what follows when the merge opens or its patience ends."""
+"""Merges: record an arrival, and what follows when the merge opens or its deadline passes."""
 
 from __future__ import annotations
 
@@ -25,47 +25,55 @@ from onward.kernel.messages import Token
 from onward.kernel.outcome import NodeError
 from onward.languages.graph.compiled_node import CompiledNode
 from onward.languages.graph.failure import recover
-from onward.languages.graph.routing import Graph, merge_timer, merge_unit, merged, quota, united
+from onward.languages.graph.routing import (
+    Graph,
+    merge_timer,
+    merge_unit,
+    open_merge,
+    quota,
+    unite_contexts,
+)
 
 
-def arrive(graph: Graph, place: Position, node: CompiledNode) -> Judgement[None]:
-    """A token reaches a merge by the edge it came along."""
+def arrive(graph: Graph, position: Position, node: CompiledNode) -> Judgement[None]:
+    """Record that a token reached a merge by its edge."""
     answer = yield from ask(
         Arrive(
-            scope=place.scope,
+            scope=position.scope,
             node=node.id,
-            edge=place.token.from_edge,
-            unit=place.unit,
-            by=place.by,
-            payload=msgspec.json.encode(place.context),
+            edge=position.token.from_edge,
+            unit=position.unit,
+            by=position.by,
+            payload=msgspec.json.encode(position.context),
             expected=node.into,
             quota=quota(node),
         )
     )
     match answer:
         case Opened():
-            yield from merged(graph, place, node, answer)
+            yield from open_merge(graph, position, node, answer)
         case Late():
-            yield from leave(graph, place, b"")
+            yield from leave(graph.hooks, position, b"")
         case Pending(arrived):
-            yield from _wait(place, node, arrived)
+            yield from _wait(position, node, arrived)
         case _:
             assert_never(answer)
 
 
-def _wait(place: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
+def _wait(position: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
     yield Report(
-        token=place.token,
+        token=position.token,
         node=node.id,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         details={"arrived": arrived, "expected": len(node.into)},
     )
-    if node.fixed.timeout is None:
+    timeout_s = node.join_timeout_s
+    if timeout_s is None:
         return
-    timer_id = merge_timer(place, node)
+    timer_id = merge_timer(position, node)
     timer = msgspec.structs.replace(
-        place.token,
+        position.token,
         signal="timeout",
         token_id=timer_id,
         publish_id="",
@@ -73,26 +81,26 @@ def _wait(place: Position, node: CompiledNode, arrived: int) -> Judgement[None]:
         outcome="timeout",
         siblings=1,
     )
-    yield SetTimer(timer, place.now_ms + round(1000 * node.fixed.timeout))
+    yield SetTimer(timer, position.now_ms + round(1000 * timeout_s))
 
 
-def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
-    """A merge's patience is over: it fails with what had arrived in its context."""
+def expire(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
+    """Fail a merge whose deadline has passed; its context unites the branches that arrived."""
     node = graph.wiring.nodes[token.current_node]
-    place = position_of(token, now_ms)
+    position = position_of(token, now_ms)
     opened = yield from ask(
-        ExpireMerge(scope=place.scope, node=node.id, by=token.token_id, expected=node.into)
+        ExpireMerge(scope=position.scope, node=node.id, by=token.token_id, expected=node.into)
     )
     if opened is None:
         return
     arrived = [read_context(opened.arrivals[edge]) for edge in node.into if edge in opened.arrivals]
-    context = yield from united(arrived)
-    place = msgspec.structs.replace(place, unit=merge_unit(place, node), context=context)
+    context = yield from unite_contexts(arrived)
+    position = msgspec.structs.replace(position, unit=merge_unit(position, node), context=context)
     error = NodeError(
         f"{len(opened.arrivals)} of {len(node.into)} branches had arrived "
-        f"after {node.fixed.timeout:g} s",
+        f"after {node.join_timeout_s:g} s",
         "MERGE_TIMEOUT",
     )
-    yield Report(token=token, node=node.id, status="failed", lineage=place.lineage, error=error)
-    yield from recover(graph, place, node, error)
-    yield from ask(DiscardMerge(scope=place.scope, node=node.id, expected=node.into))
+    yield Report(token=token, node=node.id, status="failed", lineage=position.lineage, error=error)
+    yield from recover(graph, position, node, error)
+    yield from ask(DiscardMerge(scope=position.scope, node=node.id, expected=node.into))

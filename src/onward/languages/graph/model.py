@@ -38,7 +38,7 @@ class ErrorPolicy:
 
 @dataclass(frozen=True, slots=True)
 class LinkDocument:
-    """A signed link that a node hands out: to decide at an approval, or to send a signal."""
+    """A signed link that a node sends out: to decide at an approval, or to send a signal."""
 
     name: str
     approval: str | None = None

@@ -1,7 +1,7 @@
-"""Links that a node hands out, as far as a definition can say what they are.
+"""Links that a node sends out: what a definition says about them, and their marks.
 
-`$execution.links.NAME` is a mark. What a run keeps, and what anybody can read of it, has the mark;
-the signed link takes its place in the process that runs the node, and nowhere else.
+`$execution.links.NAME` is a mark. What is stored about a run, and can be read, has the mark; the
+signed link replaces it in the process that runs the node, and nowhere else.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from onward.kernel.signal_waits import APPROVAL_PREFIX, address_of
 from onward.languages.graph.model import LinkDocument, NodeDocument
 from onward.languages.graph.structure import Structure
 
-LASTS_MS = 7 * 24 * 60 * 60 * 1000
+DEFAULT_LASTS_MS = 7 * 24 * 60 * 60 * 1000
 TEXTS = ("approver", "signal", "key")
 """Fields of a link that are templates."""
-LONGEST = 200
+LONGEST_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledLink:
-    """A link of a node, and where what it is for stands among splits."""
+    """A link of a node, and how many splits are around its approval."""
 
     name: str
     approval: str | None
@@ -48,7 +48,7 @@ def compile_links(
             name=link.name,
             approval=link.approval,
             depth=_depth(link.approval, structure),
-            lasts_ms=LASTS_MS if link.lasts is None else round(link.lasts * 1000),
+            lasts_ms=DEFAULT_LASTS_MS if link.lasts is None else round(link.lasts * 1000),
         )
         for link in node.links
     ]
@@ -56,8 +56,8 @@ def compile_links(
 
 
 def texts_of(link: LinkDocument) -> dict[str, Any]:
-    """Return the templates of a link that are given."""
-    return {name: one for name in TEXTS if (one := getattr(link, name)) is not None}
+    """Return the templates of a link."""
+    return {name: text for name in TEXTS if (text := getattr(link, name)) is not None}
 
 
 def _depth(approval: str | None, structure: Structure) -> int:
@@ -65,7 +65,7 @@ def _depth(approval: str | None, structure: Structure) -> int:
     return len(min(stacks, default=()))
 
 
-def marks(links: tuple[CompiledLink, ...], token: Token, salt: str) -> dict[str, str]:
+def link_marks(links: tuple[CompiledLink, ...], token: Token, salt: str) -> dict[str, str]:
     """Return what stands for each link in the parameters of one visit."""
     visit = token.visit or token.token_id
     return {
@@ -77,24 +77,28 @@ def marks(links: tuple[CompiledLink, ...], token: Token, salt: str) -> dict[str,
 def check_marks(placed: Mapping[str, str], without: Any) -> None:
     """Raise ExpressionError when a mark is in parameters that were made with other marks.
 
-    Then it came with the data: somebody has made it up to be sent a link that is not theirs.
+    Then it is part of the data: it was forged to obtain the link of another run.
     """
     text = bytes(encode(without)).decode()
     if any(mark in text for mark in placed.values()):
         raise ExpressionError("the data holds what stands for a link here", code="LINK_FORGED")
 
 
-def ask(
+def requested_links(
     links: tuple[CompiledLink, ...],
     texts: Mapping[str, Any],
     placed: Mapping[str, str],
     token: Token,
 ) -> tuple[LinkRequest, ...]:
-    """Return the links of a visit, given what their texts came to."""
-    return tuple(_asked(link, texts[link.name], placed[link.name], token) for link in links)
+    """Return the links of a visit with their texts evaluated."""
+    return tuple(
+        _requested_link(link, texts[link.name], placed[link.name], token) for link in links
+    )
 
 
-def _asked(link: CompiledLink, texts: Mapping[str, Any], mark: str, token: Token) -> LinkRequest:
+def _requested_link(
+    link: CompiledLink, texts: Mapping[str, Any], mark: str, token: Token
+) -> LinkRequest:
     if link.approval is not None:
         item = describe(token.lineage_stack[: link.depth])
         return LinkRequest(
@@ -119,10 +123,10 @@ def _text(link: CompiledLink, texts: Mapping[str, Any], name: str) -> str:
     value = texts[name]
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    if isinstance(value, str) and 0 < len(value) <= LONGEST:
+    if isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT:
         return value
     raise ExpressionError(
-        f"it must be a text of at most {LONGEST} characters",
+        f"it must be a text of at most {LONGEST_TEXT} characters",
         code="BAD_LINK",
         pointer=f"/links/{link.name}/{name}",
     )

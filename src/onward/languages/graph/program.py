@@ -2,21 +2,21 @@
 
 A token is an ordinary visit of a node unless it carries a signal:
 
-    resume    the wait at this node is over; it goes on
-    page      a split that is still sending goes on with its next items (`from_edge` names it)
-    timeout   a merge, or the aggregator of the split `from_edge`, has waited long enough
-    awaited   the wait for a signal at this node is over: one came, or its time is up
+    resume    the wait at this node is over
+    page      a split sends its next items (`from_edge` names it)
+    timeout   the deadline of a merge, or of the aggregator of the split `from_edge`, has passed
+    awaited   the wait for a signal at this node is over: it arrived, or its deadline passed
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 import msgspec
 from msgspec import Raw
 
-from onward.errors import DefinitionError
+from onward.errors import DefinitionError, DocumentProblem
 from onward.kernel import flow
 from onward.kernel.context import Context, Payload
 from onward.kernel.effects import (
@@ -49,24 +49,34 @@ from onward.kernel.outcome import (
 from onward.kernel.program import Activity
 from onward.languages.graph import merge, signal_waits, split
 from onward.languages.graph.check.document import check
-from onward.languages.graph.compiled_graph import CompiledGraph, wire
+from onward.languages.graph.compiled_graph import CompiledGraph, compile_wiring
 from onward.languages.graph.compiled_node import CompiledNode
-from onward.languages.graph.failure import recover, tag_of, ways_despite
+from onward.languages.graph.failure import edges_despite, recover, tag_of
 from onward.languages.graph.model import Document
-from onward.languages.graph.routing import go_on, with_output
+from onward.languages.graph.routing import Graph, take_edges, with_output
 from onward.languages.graph.step import step
 from onward.ports.nodes.node import Catalogue
 
-PAGE = 100
+ITEMS_PAGE = 100
 """How many items one message sends at most: a huge split never holds a worker, or a transaction."""
 
 
-def compile_graph(document: Document, catalogue: Catalogue, *, page: int = PAGE) -> GraphProgram:
-    """Return the program of a document, or raise DefinitionError with every problem it has."""
-    problems = [one for one in check(document, catalogue) if one.severity == "error"]
-    if problems:
-        raise DefinitionError(problems)
-    return GraphProgram(document, wire(document, catalogue), page)
+def compile_graph(
+    document: Document,
+    catalogue: Catalogue,
+    *,
+    problems: Iterable[DocumentProblem] | None = None,
+    page: int = ITEMS_PAGE,
+) -> GraphProgram:
+    """Return the program of a document, or raise DefinitionError with every problem it has.
+
+    `problems` is what `check` found, from a caller that has checked the document already.
+    """
+    found = check(document, catalogue) if problems is None else problems
+    errors = [problem for problem in found if problem.severity == "error"]
+    if errors:
+        raise DefinitionError(errors)
+    return GraphProgram(document, compile_wiring(document, catalogue), page)
 
 
 class GraphProgram:
@@ -77,7 +87,7 @@ class GraphProgram:
         self.document = document
         self.ref = fingerprint(document.source)
         self.wiring = wiring
-        self.page = page
+        self._graph = Graph(wiring, page, hooks=self)
 
     # -- before a node runs --------------------------------------------------------------------
 
@@ -150,57 +160,59 @@ class GraphProgram:
     ) -> Judgement[None]:
         """Yield everything that follows from `outcome`, in the order to do it."""
         node = self.wiring.nodes[token.current_node]
-        place = position_of(token, now_ms)
+        position = position_of(token, now_ms)
         match outcome:
             case Succeeded(output):
-                yield from self._succeed(place, node, outcome, encode(output), node.success, "ok")
+                yield from self._succeed(
+                    position, node, outcome, encode(output), node.success, "ok"
+                )
             case Routed(output, edges):
                 taken = tuple(way for way in node.success if way.edge in edges)
                 tag = "took:" + ",".join(edges)
-                yield from self._succeed(place, node, outcome, encode(output), taken, tag)
+                yield from self._succeed(position, node, outcome, encode(output), taken, tag)
             case Failed(error):
-                yield from self._fail(place, node, outcome, error, dice)
+                yield from self._fail(position, node, outcome, error, dice)
             case Scattered():
-                yield from split.scatter(self, place, node, outcome)
+                yield from split.scatter(self._graph, position, node, outcome)
             case Arrived(value):
-                yield from self._arrive(place, node, value)
+                yield from self._arrive(position, node, value)
             case Suspended(until_ms):
-                yield from self._suspend(place, node, until_ms)
+                yield from self._suspend(position, node, until_ms)
             case Awaits():
-                yield from signal_waits.wait(place, node, outcome)
+                yield from signal_waits.wait(position, node, outcome)
             case _:
                 assert_never(outcome)
 
     def _succeed(
         self,
-        place: Position,
+        position: Position,
         node: CompiledNode,
         outcome: Outcome,
         output: Raw,
         taken: tuple[Edge, ...],
         tag: str,
     ) -> Judgement[None]:
-        standing = yield from self._fix(place, node, outcome, taken, tag)
+        standing = yield from self._fix(position, node, outcome, taken, tag)
         if standing is not outcome:
             if standing is not None:
-                yield from self.settle(place.token, standing, now_ms=place.now_ms, dice=0)
+                yield from self.settle(position.token, standing, now_ms=position.now_ms, dice=0)
             return
         if node.kind == "log":
             line = msgspec.json.decode(output)
-            yield WriteLog(place.token, line["level"], line["message"])
-        place = yield from with_output(place, node.id, output)
+            yield WriteLog(position.token, line["level"], line["message"])
+        position = yield from with_output(position, node.id, output)
         yield Report(
-            token=place.token,
+            token=position.token,
             node=node.id,
             status="success",
-            lineage=place.lineage,
+            lineage=position.lineage,
             output=output,
         )
-        yield from go_on(self, place, node, taken, tag)
+        yield from take_edges(self._graph, position, node, taken, tag)
 
     def _fix(
         self,
-        place: Position,
+        position: Position,
         node: CompiledNode,
         outcome: Outcome,
         taken: tuple[Edge, ...],
@@ -208,23 +220,22 @@ class GraphProgram:
     ) -> Judgement[Outcome | None]:
         """Fix the outcome of an activity before its effects, if they are more than one publish.
 
-        Run again, an activity may come to something else, and two outcomes must not mix. Control
-        nodes come to the same again. With exactly one successor and nothing to mark dead, the
-        first child that is claimed decides, and nothing needs fixing. Inside a split it is fixed
-        all the same: an item that has gone on must not be executed again beside the one that takes
-        its place, or more of them would be under way than may be. What is fixed is gone with the
-        item.
+        Repeated, an activity may have another outcome, and two outcomes must not mix. A control
+        node has the same one again. With exactly one successor and nothing to mark dead, the first
+        child that is claimed decides, and nothing needs fixing. Inside a split it is fixed all the
+        same: an item that has continued must not be executed again beside the one that takes its
+        place, or more of them would run than may. The fixed outcome is dropped with the item.
         """
         if node.type.effect != "outside":
             return outcome
         leaving = {way.edge for way in (*node.success, *node.error)}
         untaken = leaving - {way.edge for way in taken}
-        if not place.lineage and len(taken) == 1 and not untaken & self.wiring.marking:
+        if not position.lineage and len(taken) == 1 and not untaken & self.wiring.marking:
             return outcome
         answer = yield from ask(
             Record(
-                scope=place.scope,
-                token_id=place.unit,
+                scope=position.scope,
+                token_id=position.unit,
                 tag=tag,
                 siblings=len(taken),
                 outcome=msgspec.json.encode(outcome),
@@ -240,32 +251,34 @@ class GraphProgram:
                 assert_never(answer)
 
     def _fail(
-        self, place: Position, node: CompiledNode, outcome: Failed, error: NodeError, dice: float
+        self, position: Position, node: CompiledNode, outcome: Failed, error: NodeError, dice: float
     ) -> Judgement[None]:
-        token = place.token
+        token = position.token
         delay_ms = node.retry.delay_ms(token.attempt, error.code, dice)
         if delay_ms is not None:
-            yield from self._retry(place, node, error, delay_ms)
+            yield from self._retry(position, node, error, delay_ms)
             return
         standing = yield from self._fix(
-            place, node, outcome, ways_despite(self, node), tag_of(node)
+            position, node, outcome, edges_despite(self._graph, node), tag_of(node)
         )
         if standing is not outcome:
             if standing is not None:
-                yield from self.settle(token, standing, now_ms=place.now_ms, dice=0)
+                yield from self.settle(token, standing, now_ms=position.now_ms, dice=0)
             return
-        yield Report(token=token, node=node.id, status="failed", lineage=place.lineage, error=error)
+        yield Report(
+            token=token, node=node.id, status="failed", lineage=position.lineage, error=error
+        )
         if node.kind == "aggregator":
             # It failed inside an item, on that item's data: the item failed, whatever the
             # aggregator's policy says about its barrier.
-            yield from flow.halt(self, place, node.id, error, "halted")
+            yield from flow.halt(self, position, node.id, error, "halted")
         else:
-            yield from recover(self, place, node, error)
+            yield from recover(self._graph, position, node, error)
 
     def _retry(
-        self, place: Position, node: CompiledNode, error: NodeError, delay_ms: int
+        self, position: Position, node: CompiledNode, error: NodeError, delay_ms: int
     ) -> Judgement[None]:
-        token, due_ms = place.token, place.now_ms + delay_ms
+        token, due_ms = position.token, position.now_ms + delay_ms
         again = msgspec.structs.replace(
             token,
             token_id=derive(token.token_id, "retry"),
@@ -281,7 +294,7 @@ class GraphProgram:
             token=token,
             node=node.id,
             status="failed",
-            lineage=place.lineage,
+            lineage=position.lineage,
             error=error,
             metadata={"retry_at": due_ms, "next_attempt": again.attempt},
         )
@@ -290,8 +303,8 @@ class GraphProgram:
         else:
             yield Publish(again)
 
-    def _suspend(self, place: Position, node: CompiledNode, until_ms: int) -> Judgement[None]:
-        token = place.token
+    def _suspend(self, position: Position, node: CompiledNode, until_ms: int) -> Judgement[None]:
+        token = position.token
         resume = msgspec.structs.replace(
             token,
             signal="resume",
@@ -306,31 +319,34 @@ class GraphProgram:
             token=token,
             node=node.id,
             status="waiting",
-            lineage=place.lineage,
+            lineage=position.lineage,
             metadata={"resume_at": until_ms},
         )
         yield SetTimer(resume, until_ms)
 
-    def _arrive(self, place: Position, node: CompiledNode, value: Any) -> Judgement[None]:
-        token = place.token
+    def _arrive(self, position: Position, node: CompiledNode, value: Any) -> Judgement[None]:
+        token = position.token
         if node.kind == "aggregator":
-            left = split.arrival(self, node, token.from_edge, value)
-            yield from leave(self, place, left)
+            left = split.arrival(node, token.from_edge, value)
+            yield from leave(self, position, left)
             return
-        yield from merge.arrive(self, place, node)
+        yield from merge.arrive(self._graph, position, node)
 
     # -- signals and second deliveries ---------------------------------------------------------
 
     def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
-        """Yield what follows from a page or a time-out."""
+        """Yield what follows from a page, a signal or a deadline."""
         if token.signal == "page":
-            yield from split.send_page(self, token, now_ms)
+            yield from split.send_page(self._graph, token, now_ms)
         elif token.signal == "awaited":
-            yield from signal_waits.woken(self, token, now_ms)
+            node = self.wiring.nodes[token.current_node]
+            found = yield from signal_waits.wake(node, token)
+            if found is not None:
+                yield from self.settle(*found, now_ms=now_ms, dice=0)
         elif self.wiring.nodes[token.current_node].kind == "merge":
-            yield from merge.overdue(self, token, now_ms)
+            yield from merge.expire(self._graph, token, now_ms)
         else:
-            yield from split.overdue(self, token, now_ms)
+            yield from split.expire(self._graph, token, now_ms)
 
     def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
         """Yield again what followed when this token closed the scope at `depth`."""
@@ -340,20 +356,20 @@ class GraphProgram:
 
     def item_value(self, origin: str, left: dict[str, bytes]) -> bytes:
         """Return the slot value of an item."""
-        return split.item_value(self, origin, left)
+        return split.item_value(self._graph, origin, left)
 
     def item_error(self, origin: str, error: bytes) -> bytes:
         """Return the slot value of a failed item."""
-        return split.item_error(self, origin, error)
+        return split.item_error(self._graph, origin, error)
 
-    def after_fill(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_fill(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield what follows from one more filled slot."""
-        yield from split.after_fill(self, origin, slot, place)
+        yield from split.after_fill(self._graph, origin, slot, position)
 
-    def after_join(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+    def after_join(self, origin: Token, values: list[bytes], position: Position) -> Judgement[None]:
         """Yield what follows a barrier with every slot filled."""
-        yield from split.after_join(self, origin, values, place)
+        yield from split.after_join(self._graph, origin, values, position)
 
-    def after_overspend(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_overspend(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield what follows a barrier whose failure budget is spent."""
-        yield from split.after_overspend(self, origin, slot, place)
+        yield from split.after_overspend(self._graph, origin, slot, position)

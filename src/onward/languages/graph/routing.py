@@ -1,8 +1,8 @@
-"""Going on from a place: take edges, kill the others, open the merges that this completes."""
+"""Routing from a node: take edges, mark the others dead, open the merges that this completes."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 import msgspec
 from msgspec import Raw
@@ -26,25 +26,23 @@ from onward.kernel.ids import derive
 from onward.kernel.json import NULL, join_array
 from onward.languages.graph.compiled_graph import CompiledGraph
 from onward.languages.graph.compiled_node import CompiledNode
+from onward.languages.graph.control_nodes import MergeNode
 
 
-class Graph(Hooks, Protocol):
-    """A program of the graph language, as its judgements see it."""
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What the judgements of a graph share."""
 
-    @property
-    def wiring(self) -> CompiledGraph:
-        """The compiled graph."""
-        ...
-
-    @property
-    def page(self) -> int:
-        """How many items one message sends at most."""
-        ...
+    wiring: CompiledGraph
+    page: int
+    """How many items of a split one message sends at most."""
+    hooks: Hooks
+    """What the kernel asks a program about its splits."""
 
 
-def go_on(
+def take_edges(
     graph: Graph,
-    place: Position,
+    position: Position,
     node: CompiledNode,
     taken: tuple[Edge, ...],
     tag: str,
@@ -55,83 +53,84 @@ def go_on(
     Dead edges first: once the only child is claimed a redelivery of this step does nothing more,
     so what else it owes must be done before.
     """
-    yield from skip(graph, place, (*ways_after(graph, node), *node.error, *also), taken)
-    yield from publish(place, taken, tag)
+    yield from skip(graph, position, (*edges_after(graph, node), *node.error, *also), taken)
+    yield from publish(position, taken, tag)
     if not taken:
-        yield from leave(graph, place, leaf_of(node.id, node.order, place))
+        yield from leave(graph.hooks, position, leaf_of(node.id, node.order, position))
 
 
-def ways_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
-    """Return the ways on from a node that did its work: a split's start at its aggregators."""
+def edges_after(graph: Graph, node: CompiledNode) -> tuple[Edge, ...]:
+    """Return the edges after a node that succeeded: those of a split start at its aggregators."""
     return graph.wiring.after_split(node.id) if node.kind == "split" else node.success
 
 
-def publish(place: Position, ways: tuple[Edge, ...], tag: str) -> Judgement[None]:
-    """Publish one token for each way, with a context that fits a message."""
-    context, payload = place.context.compact()
+def publish(position: Position, ways: tuple[Edge, ...], tag: str) -> Judgement[None]:
+    """Publish one token for each edge, with a context that fits a message."""
+    context, payload = position.context.compact()
     if payload is not None:
         yield StorePayload(payload)
-        place = msgspec.structs.replace(place, context=context)
-    for child in children_of(place, ways, tag):
+        position = msgspec.structs.replace(position, context=context)
+    for child in children_of(position, ways, tag):
         yield Publish(child)
 
 
 def skip(
-    graph: Graph, place: Position, leaving: tuple[Edge, ...], taken: tuple[Edge, ...]
+    graph: Graph, position: Position, leaving: tuple[Edge, ...], taken: tuple[Edge, ...]
 ) -> Judgement[None]:
     """Mark the edges of `leaving` that are not taken, and what dies with them.
 
     Monotone: add, read back what others have added, close over it, until nothing is new. So two
-    decisions made at the same time agree in the end, whichever comes second.
+    decisions made at the same time agree in the end, whichever is second.
     """
     wiring = graph.wiring
     untaken = frozenset(way.edge for way in leaving if way not in taken) & wiring.marking
     if not untaken:
         return
     known: frozenset[str] = frozenset()
-    dead = wiring.dead(untaken)
+    dead = wiring.dead_edges(untaken)
     while not dead <= known:
-        known = yield from ask(Skip(scope=place.scope, edges=dead))
-        dead = wiring.dead(known)
+        known = yield from ask(Skip(scope=position.scope, edges=dead))
+        dead = wiring.dead_edges(known)
     for name in wiring.merges:
         merge = wiring.nodes[name]
         if any(edge in known for edge in merge.into):
             opened = yield from ask(
                 TryOpen(
-                    scope=place.scope,
+                    scope=position.scope,
                     node=name,
-                    by=place.by,
+                    by=position.by,
                     expected=merge.into,
                     quota=quota(merge),
                 )
             )
             if opened is not None:
-                yield from merged(graph, place, merge, opened)
+                yield from open_merge(graph, position, merge, opened)
 
 
 def quota(merge: CompiledNode) -> int | None:
     """Return how many arrivals open a merge; None when it waits for all."""
-    given = merge.fixed
-    match given.wait_mode:
-        case "wait_for_any":
+    match merge.join:
+        case MergeNode(wait_mode="wait_for_any"):
             return 1
-        case "wait_for_n":
-            return int(given.n)
+        case MergeNode(wait_mode="wait_for_n", n=n):
+            return n
         case _:
             return None
 
 
-def merge_unit(place: Position, merge: CompiledNode) -> str:
+def merge_unit(position: Position, merge: CompiledNode) -> str:
     """Return the unit that what arrived at a merge becomes when it opens."""
-    return derive(place.token.stem, place.scope, merge.id, "merge")
+    return derive(position.token.stem, position.scope, merge.id, "merge")
 
 
-def merge_timer(place: Position, merge: CompiledNode) -> str:
-    """Return the id of the timer that limits a merge's patience."""
-    return derive(merge_unit(place, merge), "timeout")
+def merge_timer(position: Position, merge: CompiledNode) -> str:
+    """Return the id of the timer of a merge's deadline."""
+    return derive(merge_unit(position, merge), "timeout")
 
 
-def merged(graph: Graph, place: Position, merge: CompiledNode, opened: Opened) -> Judgement[None]:
+def open_merge(
+    graph: Graph, position: Position, merge: CompiledNode, opened: Opened
+) -> Judgement[None]:
     """A merge opened: its output lists what arrived in edge order, its context unites it."""
     arrived = {edge: read_context(data) for edge, data in opened.arrivals.items()}
     outputs = []
@@ -140,19 +139,23 @@ def merged(graph: Graph, place: Position, merge: CompiledNode, opened: Opened) -
             src = graph.wiring.ways[edge].src
             outputs.append((yield from output_of(graph, arrived[edge], src)))
     output = join_array(outputs)
-    context = yield from united([arrived[edge] for edge in merge.into if edge in arrived])
-    place = msgspec.structs.replace(place, unit=merge_unit(place, merge), context=context)
-    place = yield from with_output(place, merge.id, output)
+    context = yield from unite_contexts([arrived[edge] for edge in merge.into if edge in arrived])
+    position = msgspec.structs.replace(position, unit=merge_unit(position, merge), context=context)
+    position = yield from with_output(position, merge.id, output)
     yield Report(
-        token=place.token, node=merge.id, status="success", lineage=place.lineage, output=output
+        token=position.token,
+        node=merge.id,
+        status="success",
+        lineage=position.lineage,
+        output=output,
     )
-    if merge.fixed.timeout is not None:
-        yield CancelTimer(merge_timer(place, merge))
-    yield from go_on(graph, place, merge, merge.success, "opened")
-    yield from ask(DiscardMerge(scope=place.scope, node=merge.id, expected=merge.into))
+    if merge.join_timeout_s is not None:
+        yield CancelTimer(merge_timer(position, merge))
+    yield from take_edges(graph, position, merge, merge.success, "opened")
+    yield from ask(DiscardMerge(scope=position.scope, node=merge.id, expected=merge.into))
 
 
-def united(contexts: list[Context]) -> Judgement[Context]:
+def unite_contexts(contexts: list[Context]) -> Judgement[Context]:
     """Return the entries of all contexts; where several have one, the last wins.
 
     Branches that grew large have bases of their own. A context has one, so then they are opened up.
@@ -180,9 +183,9 @@ def output_of(graph: Graph, context: Context, node: str) -> Judgement[bytes]:
     return bytes(context.inline.get(name, NULL))
 
 
-def with_output(place: Position, node: str, output: Raw) -> Judgement[Position]:
+def with_output(position: Position, node: str, output: Raw) -> Judgement[Position]:
     """Return the place with one more output in its context, stored if it is large."""
-    context, payload = place.context.add(f"${node}", output)
+    context, payload = position.context.add(f"${node}", output)
     if payload is not None:
         yield StorePayload(payload)
-    return msgspec.structs.replace(place, context=context)
+    return msgspec.structs.replace(position, context=context)

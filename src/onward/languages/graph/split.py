@@ -1,7 +1,7 @@
 """Splits: send the items, in pages and within the window; join what comes back.
 
 A split's own token stays alive in its scope while its items run, each in a scope of its own. When
-the last slot is filled the token goes on at the aggregators, with the split's own context and one
+the last slot is filled the token continues at the aggregators, with the split's own context and one
 list for each of them.
 """
 
@@ -42,32 +42,34 @@ from onward.languages.graph.compiled_node import CompiledNode
 from onward.languages.graph.failure import recover
 from onward.languages.graph.routing import Graph, publish, skip, with_output
 
-ALWAYS_TOLD = 200
-"""Splits of up to this many items say how far they are after each."""
+ALWAYS_REPORTED = 200
+"""Splits of up to this many items report their progress after each."""
 
 _values = msgspec.json.Decoder(dict[str, Raw])
 
 
-def scatter(graph: Graph, place: Position, node: CompiledNode, found: Scattered) -> Judgement[None]:
+def scatter(
+    graph: Graph, position: Position, node: CompiledNode, found: Scattered
+) -> Judgement[None]:
     """Open the barrier of a split and send its first items."""
     total = len(found.items) if node.success else 0
     if not total:
-        yield from _after(graph, place, node, [])
+        yield from _after(graph, position, node, [])
         return
     yield Report(
-        token=place.token,
+        token=position.token,
         node=node.id,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         details={"items": total},
     )
     raw = [encode(item) for item in found.items]
-    origin = yield from _origin(place, raw, min(total, found.window), graph.page)
+    origin = yield from _origin(position, raw, min(total, found.window), graph.page)
     sending = yield from ask(
         Scatter(
-            scope=place.scope,
-            lineage=place.lineage,
-            split=place.unit,
+            scope=position.scope,
+            lineage=position.lineage,
+            split=position.unit,
             total=total,
             window=found.window,
             budget=found.budget,
@@ -77,16 +79,16 @@ def scatter(graph: Graph, place: Position, node: CompiledNode, found: Scattered)
     if not sending:
         return
     for name in graph.wiring.aggregators[node.id]:
-        timeout_s = graph.wiring.nodes[name].fixed.timeout
+        timeout_s = graph.wiring.nodes[name].join_timeout_s
         if timeout_s is not None:
-            yield SetTimer(_timer(origin, name), place.now_ms + round(1000 * timeout_s))
-    yield from _send(graph, origin, place, raw[: origin.span[0]], 0, total)
-    yield from _next_page(origin, place)
+            yield SetTimer(_timer(origin, name), position.now_ms + round(1000 * timeout_s))
+    yield from _send(graph, origin, position, raw[: origin.span[0]], 0, total)
+    yield from _next_page(origin, position)
 
 
-def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement[Token]:
-    """Return the split's token as its barrier keeps it: context shared, items by reference."""
-    context, payload = place.context.freeze()
+def _origin(position: Position, raw: list[Raw], first: int, page: int) -> Judgement[Token]:
+    """Return the split's token as its barrier stores it: context shared, items by reference."""
+    context, payload = position.context.freeze()
     if payload is not None:
         yield StorePayload(payload)
     items_ref = None
@@ -95,7 +97,7 @@ def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement
         yield StorePayload(array)
         items_ref = array.ref
     return msgspec.structs.replace(
-        place.token,
+        position.token,
         workflow_definition=msgspec.UNSET,
         accumulated_context=context.inline,
         context_refs=context.refs,
@@ -106,24 +108,24 @@ def _origin(place: Position, raw: list[Raw], first: int, page: int) -> Judgement
 
 
 def send_page(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
-    """A split that is still sending goes on with its next page."""
+    """Send the next page of a split that has more items."""
     start, end, total = token.span
     count = min(graph.page, end - start)
     origin = msgspec.structs.replace(
         token, token_id=token.from_edge, span=(start + count, end, total)
     )
-    place = Position(
+    position = Position(
         origin, origin.token_id, token.token_id, token.lineage_stack, token.context, now_ms
     )
-    yield from _send_stored(graph, origin, place, start, count, total)
-    yield from _next_page(origin, place)
+    yield from _send_stored(graph, origin, position, start, count, total)
+    yield from _next_page(origin, position)
 
 
-def _next_page(origin: Token, place: Position) -> Judgement[None]:
+def _next_page(origin: Token, position: Position) -> Judgement[None]:
     start, end, _ = origin.span
     if start >= end:
         return
-    parent = derive(place.unit, "page", start)
+    parent = derive(position.unit, "page", start)
     yield Publish(
         msgspec.structs.replace(
             origin,
@@ -133,25 +135,25 @@ def _next_page(origin: Token, place: Position) -> Judgement[None]:
             parent=parent,
             outcome="page",
             siblings=1,
-            from_edge=place.unit,  # a page has no edge; it remembers the split it sends for
-            sent_at=place.now_ms,
+            from_edge=position.unit,  # a page has no edge; this names the split that it sends for
+            sent_at=position.now_ms,
         )
     )
 
 
 def _send_stored(
-    graph: Graph, origin: Token, place: Position, start: int, count: int, total: int
+    graph: Graph, origin: Token, position: Position, start: int, count: int, total: int
 ) -> Judgement[None]:
     if origin.items_ref is None or not count:
         return
     raw = yield from ask(Items(ref=origin.items_ref, start=start, count=count))
-    yield from _send(graph, origin, place, raw, start, total)
+    yield from _send(graph, origin, position, raw, start, total)
 
 
 def _send(
-    graph: Graph, origin: Token, place: Position, raw: list[Raw], start: int, total: int
+    graph: Graph, origin: Token, position: Position, raw: list[Raw], start: int, total: int
 ) -> Judgement[None]:
-    """Publish the items `start`, `start + 1` ...: each a scope with the split's ways as its own."""
+    """Publish the items `start`, `start + 1` ...: each a scope that begins at the split's edges."""
     node = graph.wiring.nodes[origin.current_node]
     base = origin.context
     for index, item in enumerate(raw, start):
@@ -161,69 +163,69 @@ def _send(
         context = Context(
             {**context.inline, "$index": Raw(str(index).encode())}, context.refs, context.base
         )
-        frame = item_frame(origin.execution_id, place.unit, node.id, index, total)
-        unit = derive(place.unit, "item", index)
+        frame = item_frame(origin.execution_id, position.unit, node.id, index, total)
+        unit = derive(position.unit, "item", index)
         inside = Position(
-            origin, unit, place.by, (*origin.lineage_stack, frame), context, place.now_ms
+            origin, unit, position.by, (*origin.lineage_stack, frame), context, position.now_ms
         )
         for child in children_of(inside, node.success, "item"):
             yield Publish(child)
 
 
-def after_fill(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
-    """One more slot is filled: say how far the aggregators are, and send what it released.
+def after_fill(graph: Graph, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
+    """Report the progress of the aggregators after one more slot, and send what it released.
 
-    Large splits say so at every hundredth: news of each item would be as many as their items.
+    Large splits report every hundredth: one report for each item would be as many as their items.
     """
-    telling = slot.total <= ALWAYS_TOLD or not slot.filled % (slot.total // 100)
-    for name in graph.wiring.aggregators[origin.current_node] if telling else ():
+    reports = slot.total <= ALWAYS_REPORTED or not slot.filled % (slot.total // 100)
+    for name in graph.wiring.aggregators[origin.current_node] if reports else ():
         yield Report(
             token=origin,
             node=name,
             status="waiting",
-            lineage=place.lineage,
+            lineage=position.lineage,
             progress=Progress(slot.filled, slot.total, slot.failed),
             merge_key=derive(origin.token_id, name),
         )
-    yield from _send_stored(graph, origin, place, slot.start, slot.count, slot.total)
+    yield from _send_stored(graph, origin, position, slot.start, slot.count, slot.total)
 
 
 def after_join(
-    graph: Graph, origin: Token, values: list[bytes], place: Position
+    graph: Graph, origin: Token, values: list[bytes], position: Position
 ) -> Judgement[None]:
-    """Every slot is filled: go on after the aggregators."""
+    """Continue after the aggregators: every slot is filled."""
     node = graph.wiring.nodes[origin.current_node]
     yield from _cancel_timers(graph, origin)
-    yield from _after(graph, place, node, values)
+    yield from _after(graph, position, node, values)
 
 
 def _after(
-    graph: Graph, place: Position, split: CompiledNode, values: list[bytes]
+    graph: Graph, position: Position, split: CompiledNode, values: list[bytes]
 ) -> Judgement[None]:
     names = graph.wiring.aggregators[split.id]
     yield Report(
-        token=place.token,
+        token=position.token,
         node=split.id,
         status="success",
-        lineage=place.lineage,
+        lineage=position.lineage,
         details={"items": len(values)},
     )
     for name, output in zip(names, _lists(names, values), strict=True):
-        place = yield from with_output(place, name, output)
+        position = yield from with_output(position, name, output)
         yield Report(
-            token=place.token,
+            token=position.token,
             node=name,
             status="success",
-            lineage=place.lineage,
+            lineage=position.lineage,
             output=output,
             progress=Progress(len(values), len(values)),
         )
     taken = graph.wiring.after_split(split.id)
-    yield from skip(graph, place, (*split.error, *_outer_errors(graph, split)), ())
-    yield from publish(place, taken, "joined")
+    yield from skip(graph, position, (*split.error, *_outer_errors(graph, split)), ())
+    yield from publish(position, taken, "joined")
     if not taken:
         last = graph.wiring.nodes[names[-1]] if names else split
-        yield from leave(graph, place, leaf_of(last.id, last.order, place))
+        yield from leave(graph.hooks, position, leaf_of(last.id, last.order, position))
 
 
 def _lists(names: tuple[str, ...], values: list[bytes]) -> list[Raw]:
@@ -247,7 +249,7 @@ def item_value(graph: Graph, split: str, left: dict[str, bytes]) -> bytes:
     return msgspec.json.encode({name: raw for name, (_, raw) in best.items()})
 
 
-def arrival(graph: Graph, node: CompiledNode, edge: str, value: object) -> bytes:
+def arrival(node: CompiledNode, edge: str, value: object) -> bytes:
     """Return what a token leaves behind when it reaches an aggregator by `edge`."""
     rank = node.into.index(edge) if edge in node.into else len(node.into)
     return msgspec.json.encode((node.id, rank, encode(value)))
@@ -262,17 +264,17 @@ def item_error(graph: Graph, split: str, error: bytes) -> bytes:
     return msgspec.json.encode({name: Raw(value) for name in names})
 
 
-def after_overspend(graph: Graph, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
-    """More items failed than the split tolerates: the split itself fails."""
+def after_overspend(graph: Graph, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
+    """Fail a split with more failed items than it tolerates."""
     node = graph.wiring.nodes[origin.current_node]
     error = NodeError(
         f"{slot.failed} of {slot.total} items failed, more than the split tolerates",
         "SPLIT_FAILED",
         {"failed": slot.failed, "filled": slot.filled, "total": slot.total},
     )
-    yield Report(token=origin, node=node.id, status="failed", lineage=place.lineage, error=error)
+    yield Report(token=origin, node=node.id, status="failed", lineage=position.lineage, error=error)
     yield from _cancel_timers(graph, origin)
-    yield from recover(graph, place, node, error, _outer_errors(graph, node))
+    yield from recover(graph, position, node, error, _outer_errors(graph, node))
 
 
 def _outer_errors(graph: Graph, split: CompiledNode) -> tuple[Edge, ...]:
@@ -280,28 +282,28 @@ def _outer_errors(graph: Graph, split: CompiledNode) -> tuple[Edge, ...]:
     return tuple(way for name in names for way in graph.wiring.nodes[name].error)
 
 
-def overdue(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
-    """An aggregator's patience is over: the aggregator fails, in the scope outside the items."""
+def expire(graph: Graph, token: Token, now_ms: int) -> Judgement[None]:
+    """Fail an aggregator whose deadline has passed, in the scope outside the items."""
     data = yield from ask(Overdue(split=token.from_edge, by=token.token_id))
     if data is None:
         return
     origin = read_origin(data)
-    place = split_position(origin, token.token_id, now_ms)
+    position = split_position(origin, token.token_id, now_ms)
     node = graph.wiring.nodes[token.current_node]
     split = graph.wiring.nodes[origin.current_node]
     error = NodeError(
-        f"not every item had arrived after {node.fixed.timeout:g} s", "AGGREGATOR_TIMEOUT"
+        f"not every item had arrived after {node.join_timeout_s:g} s", "AGGREGATOR_TIMEOUT"
     )
-    yield Report(token=origin, node=node.id, status="failed", lineage=place.lineage, error=error)
+    yield Report(token=origin, node=node.id, status="failed", lineage=position.lineage, error=error)
     yield from _cancel_timers(graph, origin)
     others = (*graph.wiring.after_split(split.id), *_outer_errors(graph, split), *split.error)
     also = tuple(way for way in others if way.src != node.id)
-    yield from recover(graph, place, node, error, also)
+    yield from recover(graph, position, node, error, also)
     yield from ask(DiscardSplit(split=token.from_edge))
 
 
 def _timer(origin: Token, aggregator: str) -> Token:
-    """Return the token that tells an aggregator its time is up."""
+    """Return the token of an aggregator's deadline."""
     parent = derive(origin.token_id, "timeout", aggregator)
     return msgspec.structs.replace(
         origin,
@@ -322,5 +324,5 @@ def _timer(origin: Token, aggregator: str) -> Token:
 
 def _cancel_timers(graph: Graph, origin: Token) -> Judgement[None]:
     for name in graph.wiring.aggregators[origin.current_node]:
-        if graph.wiring.nodes[name].fixed.timeout is not None:
+        if graph.wiring.nodes[name].join_timeout_s is not None:
             yield CancelTimer(_timer(origin, name).token_id)

@@ -1,9 +1,9 @@
-"""What there is to do at a node: resolve its parameters, and for a control node decide."""
+"""One visit of a node: evaluate its parameters, and for a control node decide its outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -23,8 +23,24 @@ from onward.kernel.program import Activity, LinkRequest
 from onward.kernel.timestamps import LATEST_MS, from_iso, to_iso
 from onward.languages.graph import node_links, signal_waits
 from onward.languages.graph.compiled_node import CompiledNode
+from onward.languages.graph.control_nodes import (
+    UNIT_MS,
+    AggregatorNode,
+    ApprovalNode,
+    ConditionalNode,
+    ControlNode,
+    FailNode,
+    LogNode,
+    ManualTriggerNode,
+    MergeNode,
+    NoopNode,
+    SplitNode,
+    SwitchNode,
+    TransformNode,
+    WaitForSignalNode,
+    WaitNode,
+)
 
-UNIT_MS = {"seconds": 1_000, "minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 JSON_TYPES = {
     dict: "an object",
     str: "a string",
@@ -36,31 +52,30 @@ JSON_TYPES = {
 
 
 def step(node: CompiledNode, token: Token, view: Mapping[str, Any]) -> Activity | Outcome:
-    """Return the activity at `node`, or what the node came to."""
+    """Return the activity at `node`, or the outcome of a node that has none."""
     if node.trigger:
         return Succeeded(view.get("trigger"))
     try:
-        resolved = Resolved(node, token, view)
-        parameters = resolved.parameters()
+        expressions = NodeExpressions(node, token, view)
+        parameters = expressions.parameters()
         if node.type.effect == "outside":
-            kind = node.type
             return Activity(
                 parameters,
                 node.credential,
                 node.timeout_s,
-                runs_in=kind.runs_in,
-                memory_mb=kind.memory_mb,
-                links=resolved.links(),
+                runs_in=node.type.runs_in,
+                memory_mb=node.type.memory_mb,
+                links=expressions.links(),
             )
-        return _control(node, token, parameters, resolved)
+        return _control(parameters, token, expressions)
     except ExpressionError as problem:
         return Failed(_expression_error(problem))
     except msgspec.ValidationError as problem:
         return Failed(_parameter_error(problem))
 
 
-class Resolved:
-    """A node's parameters on the data of one token."""
+class NodeExpressions:
+    """The expressions of a node, evaluated on the data of one token."""
 
     def __init__(
         self, node: CompiledNode, token: Token, view: Mapping[str, Any], salt: str = "links"
@@ -68,7 +83,7 @@ class Resolved:
         self._node = node
         self._token = token
         self._view = view
-        self._marks = node_links.marks(node.links, token, salt)
+        self._marks = node_links.link_marks(node.links, token, salt)
         self.variables = {**view}
         if node.needs is None or "execution" in node.needs:
             self.variables["execution"] = {
@@ -93,19 +108,19 @@ class Resolved:
         )
 
     def links(self) -> tuple[LinkRequest, ...]:
-        """Return the links that the parameters have marks for; raises for one that was made up."""
+        """Return the links that the parameters have marks for; raises for a forged mark."""
         if not self._node.links:
             return ()
-        others = Resolved(self._node, self._token, self._view, "others")
+        others = NodeExpressions(self._node, self._token, self._view, "others")
         node_links.check_marks(self._marks, others._values())
         texts = self._node.link_texts.render(
             self._view.get("input"), self.variables, now_ms=self._token.sent_at
         )
-        return node_links.ask(self._node.links, texts, self._marks, self._token)
+        return node_links.requested_links(self._node.links, texts, self._marks, self._token)
 
     @property
     def input(self) -> Any:
-        """Return what came in: the output of the node before."""
+        """Return the node's input: the output of the node before."""
         return self._view.get("input")
 
     def jq(self, name: str) -> Any:
@@ -118,34 +133,34 @@ class Resolved:
             raise ExpressionError(str(problem), code=problem.code, pointer=f"/{name}") from None
 
 
-def _control(node: CompiledNode, token: Token, given: Any, resolved: Resolved) -> Outcome:
-    match node.kind:
-        case "conditional":
-            result = _true(resolved.jq("expression"))
-            edge = given.true_edge_id if result else given.false_edge_id
+def _control(node: ControlNode, token: Token, expressions: NodeExpressions) -> Outcome:
+    match node:
+        case ConditionalNode():
+            result = _true(expressions.jq("expression"))
+            edge = node.true_edge_id if result else node.false_edge_id
             return Routed({"result": result}, (edge,) if edge else ())
-        case "switch":
-            return _switch(given, resolved)
-        case "split":
-            return _split(given)
-        case "aggregator":
-            return Arrived(resolved.jq("collect") if "collect" in node.jq else resolved.input)
-        case "merge":
+        case SwitchNode():
+            return _switch(node, expressions)
+        case SplitNode():
+            return _split(node)
+        case AggregatorNode():
+            return Arrived(expressions.jq("collect") if node.collect else expressions.input)
+        case MergeNode():
             return Arrived()
-        case "wait":
-            return _wait(given, token)
-        case "wait_for_signal":
-            return signal_waits.wait_for_signal(given, token)
-        case "approval":
-            return signal_waits.approval(given, token)
-        case "transform":
-            return Succeeded(resolved.jq("expression"))
-        case "log":
-            return Succeeded({"message": given.message, "level": given.level})
-        case "fail":
-            return Failed(NodeError(given.message, given.code))
-        case _:
+        case WaitNode():
+            return _wait(node, token)
+        case WaitForSignalNode() | ApprovalNode():
+            return signal_waits.wait_of(node, token)
+        case TransformNode():
+            return Succeeded(expressions.jq("expression"))
+        case LogNode():
+            return Succeeded({"message": node.message, "level": node.level})
+        case FailNode():
+            return Failed(NodeError(node.message, node.code))
+        case ManualTriggerNode() | NoopNode():
             return Succeeded({})
+        case _:
+            assert_never(node)
 
 
 def _true(value: Any) -> bool:
@@ -153,46 +168,46 @@ def _true(value: Any) -> bool:
     return value is not None and value is not False
 
 
-def _switch(given: Any, resolved: Resolved) -> Outcome:
-    for index, case in enumerate(given.cases):
-        if _true(resolved.jq(f"cases/{index}/when")):
+def _switch(node: SwitchNode, expressions: NodeExpressions) -> Outcome:
+    for index, case in enumerate(node.cases):
+        if _true(expressions.jq(f"cases/{index}/when")):
             return Routed({"case": index}, (case.edge_id,))
-    edge = given.default_edge_id
+    edge = node.default_edge_id
     return Routed({"case": "default"}, (edge,) if edge else ())
 
 
-def _split(given: Any) -> Outcome:
-    items = given.input_array
+def _split(node: SplitNode) -> Outcome:
+    items = node.input_array
     if not isinstance(items, list | tuple):
         kind = JSON_TYPES.get(type(items), type(items).__name__)
         message = f"input_array must be an array, but it is {kind}"
         return Failed(NodeError(message, "SPLIT_NOT_ARRAY", {"parameter": "/input_array"}))
-    size = given.batch_size
+    size = node.batch_size
     if size > 1:
         items = [items[start : start + size] for start in range(0, len(items), size)]
-    window = given.max_concurrency or max(1, len(items))
-    return Scattered(tuple(items), window, _budget(given, len(items)))
+    window = node.max_concurrency or max(1, len(items))
+    return Scattered(tuple(items), window, _budget(node, len(items)))
 
 
-def _budget(given: Any, total: int) -> int | None:
-    if given.on_item_error == "halt":
+def _budget(node: SplitNode, total: int) -> int | None:
+    if node.on_item_error == "halt":
         return 0
-    tolerated = given.tolerated_failures
+    tolerated = node.tolerated_failures
     if isinstance(tolerated, str):
         return int(total * float(tolerated.rstrip("%")) / 100)
-    return tolerated  # type: ignore[no-any-return]  # typed by the node's own struct
+    return tolerated
 
 
-def _wait(given: Any, token: Token) -> Outcome:
+def _wait(node: WaitNode, token: Token) -> Outcome:
     if token.signal == "resume":
         return Succeeded({"resumed_at": to_iso(token.sent_at)})
-    if given.resume == "until":
+    if node.resume == "until" and node.until is not None:
         try:
-            return Suspended(from_iso(given.until))
+            return Suspended(from_iso(node.until))
         except (ValueError, OverflowError):
-            message = f"until {given.until!r} is not an ISO 8601 date and time"
+            message = f"until {node.until!r} is not an ISO 8601 date and time"
             return Failed(NodeError(message, "BAD_PARAMETER", {"parameter": "/until"}))
-    due_ms = token.sent_at + round(given.amount * UNIT_MS[given.unit])
+    due_ms = token.sent_at + round(node.amount * UNIT_MS[node.unit])
     return Suspended(min(due_ms, LATEST_MS))
 
 

@@ -59,7 +59,7 @@ class Structure:
     def towards_merges(self) -> frozenset[str]:
         """Return the edges from which a merge of the same region can be reached.
 
-        Only these need marking when they are dead: nobody waits for the others.
+        Only these need marking when they are dead: no merge waits for the others.
         """
         leads: dict[str, bool] = {}
         for node in reversed(self.order):

@@ -1,4 +1,4 @@
-"""Errors of a run, as RFC 7807 says them: type, status, title, detail, instance."""
+"""Errors of a run, in the form of RFC 7807: type, status, title, detail, instance."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ALIAS = re.compile(
     r"https?://(?:www\.)?(?:serverlessworkflow\.io(?:\.io)?|open-workflow-specification\.org)"
     r"/(?:spec/[0-9.]+|dsl)/errors/(?:types/)?([a-z]+)/?"
 )
-# What an activity says went wrong, as a type and a status.
+# The error codes of activities, as a type and a status.
 _CODES = {
     "NODE_TIMEOUT": ("timeout", 408),
     "CREDENTIAL": ("authorization", 403),
@@ -70,7 +70,7 @@ class FaultError(Exception):
         super().__init__(fault.type)
 
 
-def standard(kind: str, detail: str, at: str, *, status: int | None = None) -> Fault:
+def standard_fault(kind: str, detail: str, at: str, *, status: int | None = None) -> Fault:
     """Return an error of one of the standard types, at the task with the pointer `at`."""
     default, title = STANDARD[kind]
     return Fault(
@@ -83,57 +83,57 @@ def read_fault(value: Any) -> Fault:
     return msgspec.convert(value, Fault)
 
 
-def from_activity(error: NodeError, at: str) -> Fault:
-    """Return what an activity's failure is in the language's own terms."""
+def activity_fault(error: NodeError, at: str) -> Fault:
+    """Return an activity's failure in the language's own terms."""
     status = error.details.get("status")
     if isinstance(status, int):
-        return standard("communication", error.message, at, status=status)
+        return standard_fault("communication", error.message, at, status=status)
     kind, code = _CODES.get(error.code, ("", 500))
     if not kind:
         kind = "communication" if error.code.startswith("HTTP_") else "runtime"
-    return standard(kind, error.message, at, status=code)
+    return standard_fault(kind, error.message, at, status=code)
 
 
 def fault_of(error: NodeError, at: str) -> Fault:
     """Return an activity's failure as a fault; one that is a fault already keeps what it says."""
     if {"type", "status"} <= error.details.keys():
         return msgspec.convert({**error.details, "instance": at}, Fault)
-    return from_activity(error, at)
+    return activity_fault(error, at)
 
 
 def child_fault(error: NodeError, at: str) -> Fault:
     """Return the error of a task whose own workflow did not complete: the one that ended that.
 
-    It keeps what the other run says about it, and happened here.
+    It has the details of the other run's error, and the task here as its instance.
     """
     inner = error.details.get("error")
     details = inner.get("details") if isinstance(inner, dict) else None
     if isinstance(details, dict) and {"type", "status"} <= details.keys():
         return msgspec.convert({**details, "instance": at}, Fault)
-    return standard("runtime", error.message, at)
+    return standard_fault("runtime", error.message, at)
 
 
 def to_error(fault: Fault) -> NodeError:
     """Return the fault as statuses and completions carry it."""
     kind = name_of(fault.type)
-    text = ": ".join(one for one in (fault.title or kind, fault.detail) if one)
+    text = ": ".join(filter(None, (fault.title or kind, fault.detail)))
     code = kind.upper() if kind in STANDARD else "FAULT"
     return NodeError(text, code, fault.value())
 
 
-def timed_out(at: str, limit_ms: int) -> Fault:
+def timeout_fault(at: str, limit_ms: int) -> Fault:
     """Return the error of what took too long."""
-    return standard("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
+    return standard_fault("timeout", f"it did not finish within {limit_ms / 1000:g} s", at)
 
 
-def raised(value: dict[str, Any], at: str) -> Fault:
-    """Return the error that a task raises, from what it says about it."""
+def fault_to_raise(value: dict[str, Any], at: str) -> Fault:
+    """Return the error that a task raises."""
     status = value.get("status")
     if isinstance(status, str) and status.isdecimal() and len(status) <= 3:
         status = int(status)
     if isinstance(status, bool) or not isinstance(status, int):
         detail = f"the error to raise has the status {str(status)[:40]!r}, which is no number"
-        return standard("expression", detail, at)
+        return standard_fault("expression", detail, at)
     texts = {name: str(value.get(name) or "") for name in ("type", "title", "detail")}
     return Fault(status=status, instance=str(value.get("instance") or at), **texts)
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from onward.errors import DocumentProblem
+from onward.kernel.retry import Backoff
 from onward.languages.document.problems import Place
 from onward.languages.serverless.json_schemas import Schema
 from onward.languages.serverless.templates import Expression, JsonTemplate
 from onward.ports.storage.triggers import Settings
-
-Backoff = Literal["constant", "linear", "exponential"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class ForTask(Task):
     items: Expression
     each: str
     index: str
-    condition_to_go_on: Expression | None
+    loop_condition: Expression | None
     tasks: TaskList
 
 
@@ -100,14 +99,14 @@ class CaseOfSwitch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchTask(Task):
-    """The first case that holds says where to go on; a default is tried last."""
+    """The first case that holds says where to continue; a default is tried last."""
 
     cases: tuple[CaseOfSwitch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetTask(Task):
-    """Data, instead of what came in."""
+    """Data, in place of the input."""
 
     value: JsonTemplate
 
@@ -121,7 +120,7 @@ class RaiseTask(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """When and how often to try again."""
+    """When and how often a try is repeated."""
 
     when: Expression | None = None
     except_when: Expression | None = None
@@ -177,13 +176,13 @@ class CallTask(Task):
     arguments: JsonTemplate
     secrets: tuple[str, ...]
     policy: JsonTemplate | None = None
-    """As whom it calls, by itself, when the arguments want to know."""
+    """Its authentication policy, when the arguments read the authorization."""
     scheme: str = ""
-    """How it shows who calls: the first word of an Authorization header; "": it does not."""
+    """The scheme of its Authorization header, such as Bearer; "": it has none."""
 
     @property
     def late(self) -> bool:
-        """Return whether its arguments can only be made where it is called."""
+        """Return whether its arguments can only be built where it is called."""
         return bool(self.secrets) or self.policy is not None
 
 
@@ -239,12 +238,12 @@ class EventSelection:
     each: bool = False
     """One event for each of the filters; otherwise one that passes any of them."""
     until: Expression | EventSelection | None = None
-    """Not one, but all that come until a condition holds, or until other events came."""
+    """Not one, but all events until a condition holds, or until other events have arrived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreach:
-    """What is done with each event before the next one is looked at."""
+    """What is done with each event before the next one is taken."""
 
     item: str
     index: str
@@ -260,7 +259,7 @@ class ConsumeTask(CallTask):
     filter: Expression | None
     amount: JsonTemplate | None
     lasting: Duration | None
-    go_on: Expression | None
+    while_condition: Expression | None
     until: Expression | None
     foreach: Foreach | None
 
@@ -309,7 +308,7 @@ class ServerlessWorkflow:
     """The pointer of the next task of the same list; the last of a list has none."""
     value: Mapping[str, Any] = field(repr=False)
     schedule: Settings | None = None
-    """What starts runs of it by itself."""
+    """The triggers that start runs of it."""
     source: bytes = field(default=b"", repr=False)
     """The document as JSON: what is hashed, stored and sent."""
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)

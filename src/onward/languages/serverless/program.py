@@ -1,13 +1,12 @@
-"""A workflow of the Serverless Workflow DSL as a Program: walk the tree, stop where one must.
+"""A workflow of the Serverless Workflow DSL as a Program: walk the tree from stop to stop.
 
-A token carries a path's whole state. Handling it walks on, through control flow, up to and
-including one activity; settling that activity walks on to the next stop. So a chain of ten `set`
-tasks and a call is one message.
+A token carries a path's whole state. Handling it walks through control flow, up to and including
+one activity; settling that activity walks to the next stop. So a chain of ten `set` tasks and a
+call is one message.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, assert_never
 
@@ -20,11 +19,12 @@ from onward.kernel.effects import Judgement, Publish, Report, SetTimer, Slot, St
 from onward.kernel.flow import Position, position_of
 from onward.kernel.ids import derive, fingerprint
 from onward.kernel.json import decode, encode
+from onward.kernel.lru import Lru
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Arrived, Awaits, Failed, Outcome, Succeeded
 from onward.kernel.program import Activity
 from onward.kernel.signal_waits import address_of
-from onward.languages.serverless.errors import Fault, FaultError, fault_of, timed_out, to_error
+from onward.languages.serverless.errors import Fault, FaultError, fault_of, timeout_fault, to_error
 from onward.languages.serverless.model import (
     CallTask,
     ConsumeTask,
@@ -35,7 +35,7 @@ from onward.languages.serverless.model import (
 from onward.languages.serverless.picture import picture_of
 from onward.languages.serverless.run import branches, subscriptions
 from onward.languages.serverless.run.activities import ActivityBuilder
-from onward.languages.serverless.run.state import Action, Kind, StateStore, begin
+from onward.languages.serverless.run.state import Action, Kind, StateStore, first_context
 from onward.languages.serverless.run.stops import (
     ATTEMPTED,
     LIMITED,
@@ -43,12 +43,12 @@ from onward.languages.serverless.run.stops import (
     Attempt,
     AwaitRun,
     BeginListening,
-    Done,
     Escape,
-    Faulted,
     Go,
     Hear,
     Limit,
+    PathEnd,
+    RunFailure,
     Sleep,
     Spread,
     Stop,
@@ -57,17 +57,17 @@ from onward.languages.serverless.run.variables import WalkContext
 from onward.languages.serverless.run.walk import Walk
 from onward.ports.nodes.node import Catalogue
 
-REMEMBERED = 1024
-"""How many walks are kept from their step to their settling; a forgotten one is walked again."""
+MOST_WALKS = 1024
+"""How many walks are cached from their step to their settling; an evicted one is walked again."""
 OUTPUT = "output"
 """The name under which a run's output is found in its final context."""
 
 
-class _Stopped(msgspec.Struct, frozen=True):
-    """A walk that has stopped, and what it stopped for; nothing when it leaves its scope."""
+class _WalkStop(msgspec.Struct, frozen=True):
+    """A walk at its stop, and the node of its activity; no stop when the path leaves its scope."""
 
     walk: Walk
-    keeper: StateStore
+    store: StateStore
     stop: Stop | None
     node: Any = None
 
@@ -80,9 +80,9 @@ class ServerlessProgram:
         self.workflow_id = workflow.id
         self.ref = fingerprint(workflow.source)
         self.document = picture_of(workflow)
-        """The workflow as a graph: for people to look at."""
-        self._maker = ActivityBuilder(workflow, catalogue)
-        self._walks: OrderedDict[tuple[str, str], _Stopped] = OrderedDict()
+        """The workflow as a graph, to be drawn and watched."""
+        self._builder = ActivityBuilder(workflow, catalogue)
+        self._walks: Lru[tuple[str, str], _WalkStop] = Lru(MOST_WALKS)
 
     # -- before an activity --------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class ServerlessProgram:
         self, execution_id: str, given: Raw, *, now_ms: int
     ) -> tuple[list[Token], list[Payload]]:
         """Return the one token a run begins with."""
-        context, payload = begin(given)
+        context, payload = first_context(given)
         first = self.workflow.root.tasks[0].at
         origin = derive(execution_id, "start")
         token = Token(
@@ -135,10 +135,8 @@ class ServerlessProgram:
 
     def step(self, token: Token, view: Mapping[str, Any]) -> Activity | Outcome:
         """Walk to the next stop; return its activity, or that there is none."""
-        stopped = self._walked(token, view)
-        self._walks[token.state_id, token.token_id] = stopped
-        while len(self._walks) > REMEMBERED:
-            self._walks.popitem(last=False)
+        stopped = self._walk(token, view)
+        self._walks.put((token.state_id, token.token_id), stopped)
         if isinstance(stopped.stop, Act):
             stop = stopped.stop
             return Activity(stopped.node, None, stop.timeout_s, secrets=stop.task.secrets)
@@ -146,55 +144,55 @@ class ServerlessProgram:
             return Activity(stopped.node, None, None)
         return Arrived()
 
-    def _walked(self, token: Token, view: Mapping[str, Any]) -> _Stopped:
-        keeper = StateStore(token.context, view)
-        state = keeper.read()
-        run = WalkContext(self.workflow, token.execution_id, token.started_at, token.sent_at)
+    def _walk(self, token: Token, view: Mapping[str, Any]) -> _WalkStop:
+        store = StateStore(token.context, view)
+        state = store.read()
+        context = WalkContext(self.workflow, token.execution_id, token.started_at, token.sent_at)
         scope = token.lineage_stack[-1].split_node_id if token.lineage_stack else ""
-        walk = Walk(run, state, scope)
+        walk = Walk(context, state, scope)
         if state.escaping:
-            return _Stopped(walk, keeper, None)
+            return _WalkStop(walk, store, None)
         stop = walk.go()
         while isinstance(stop, Act):
             try:
-                return _Stopped(walk, keeper, stop, self._maker.node(stop, run))
+                return _WalkStop(walk, store, stop, self._builder.build(stop, context))
             except FaultError as error:
                 stop = walk.go(Action("raise", error.fault.value()))
         node = None
         if isinstance(stop, BeginListening):
-            node = self._maker.subscribing(token)
-        return _Stopped(walk, keeper, stop, node)
+            node = self._builder.build_subscription(token)
+        return _WalkStop(walk, store, stop, node)
 
     # -- after it ------------------------------------------------------------------------------
 
     def settle(
         self, token: Token, outcome: Outcome, *, now_ms: int, dice: float
     ) -> Judgement[None]:
-        """Walk on from what an activity came to, and yield what the stop asks for."""
-        stopped = self._walks.pop((token.state_id, token.token_id), None)
+        """Walk from the outcome of an activity to the next stop, and yield what that asks for."""
+        stopped = self._walks.pop((token.state_id, token.token_id))
         if stopped is None:
-            keeper, _ = yield from branches.opened(token)
-            stopped = self._walked(token, keeper.view)
-        place = position_of(token, now_ms)
+            store, _ = yield from branches.load_state(token)
+            stopped = self._walk(token, store.view)
+        position = position_of(token, now_ms)
         stop = stopped.stop
         if stop is None:
-            yield from branches.escape(place, stopped.walk.state)
+            yield from branches.escape(position, stopped.walk.state)
             return
         if isinstance(stop, Act):
-            stop = self._acted(stopped.walk, stop, outcome, now_ms)
+            stop = self._resume(stopped.walk, stop, outcome, now_ms)
         elif isinstance(stop, BeginListening):
-            stop = self._subscribed(stopped.walk, stop, outcome)
-        yield from self._report(place, stopped.walk)
-        yield from self._follow(place, stopped, stop, dice)
+            stop = self._after_subscription(stopped.walk, stop, outcome)
+        yield from self._report(position, stopped.walk)
+        yield from self._follow(position, stopped, stop, dice)
 
-    def _acted(self, walk: Walk, stop: Act, outcome: Outcome, now_ms: int) -> Stop:
+    def _resume(self, walk: Walk, stop: Act, outcome: Outcome, now_ms: int) -> Stop:
         walk.acted = True
-        walk.run.now_ms = now_ms
+        walk.context.now_ms = now_ms
         match outcome:
             case Succeeded(output):
                 value = decode(output) if isinstance(output, Raw) else output
                 if isinstance(stop.task, RunTask) and not stop.task.awaited:
-                    value = walk.state.frames[-1].given
+                    value = walk.state.frames[-1].input
                 kind: Kind = "taken" if isinstance(stop.task, ConsumeTask) else "complete"
                 return walk.go(Action(kind, value))
             case Failed(error):
@@ -202,21 +200,21 @@ class ServerlessProgram:
             case Awaits(name=name, key=key):
                 return Go(Action("await", address_of(name, key), stop.task.at))
             case _:
-                raise TypeError(f"an activity came to {type(outcome).__name__}")
+                raise TypeError(f"an activity cannot have the outcome {type(outcome).__name__}")
 
-    def _subscribed(self, walk: Walk, stop: BeginListening, outcome: Outcome) -> Stop:
+    def _after_subscription(self, walk: Walk, stop: BeginListening, outcome: Outcome) -> Stop:
         if not isinstance(outcome, Failed):
             return stop.then
         return walk.go(Action("raise", fault_of(outcome.error, "").value()))
 
-    def _report(self, place: Position, walk: Walk) -> Judgement[None]:
+    def _report(self, position: Position, walk: Walk) -> Judgement[None]:
         for at, visit in walk.visits.items():
             failed = visit.fault is not None
             yield Report(
-                token=place.token,
+                token=position.token,
                 node=at,
                 status="failed" if failed else "success",
-                lineage=place.lineage,
+                lineage=position.lineage,
                 output=None if failed else encode(visit.output),
                 error=to_error(visit.fault) if visit.fault is not None else None,
                 details={"visits": visit.times} if visit.times > 1 else None,
@@ -224,75 +222,82 @@ class ServerlessProgram:
             )
 
     def _follow(
-        self, place: Position, stopped: _Stopped, stop: Stop, dice: float
+        self, position: Position, stopped: _WalkStop, stop: Stop, dice: float
     ) -> Judgement[None]:
-        state, keeper, token = stopped.walk.state, stopped.keeper, place.token
+        state, store, token = stopped.walk.state, stopped.store, position.token
         match stop:
             case Go(action, limit_ms):
                 state.action = action
                 if limit_ms is not None:
-                    timer = branches.limit_timer(place, "", token.current_node, limit_ms)
+                    timer = branches.limit_timer(position, "", token.current_node, limit_ms)
                     yield SetTimer(timer, token.started_at + limit_ms)
-                yield from branches.go_on(keeper, state, place, token.current_node, "next")
+                yield from branches.publish_next(store, state, position, token.current_node, "next")
             case Sleep():
-                yield from self._sleep(place, stopped, stop, dice)
+                yield from self._sleep(position, stopped, stop, dice)
             case Spread() | Limit() | Attempt():
                 if stop.task.at not in stopped.walk.visits:
-                    yield from branches.tell(place, stop)
-                yield from branches.open_scope(self.workflow, place, keeper, state, stop)
-            case Done():
-                yield from self._done(place, stopped, stop)
+                    yield from branches.report_waiting(position, stop)
+                yield from branches.open_scope(self.workflow, position, store, state, stop)
+            case PathEnd():
+                yield from self._done(position, stopped, stop)
             case Escape(action):
-                yield from self._escape(place, stopped, action)
-            case Faulted(fault):
-                yield from self._halt(place, fault, state.context)
+                yield from self._escape(position, stopped, action)
+            case RunFailure(fault):
+                yield from self._halt(position, fault, state.context)
             case Hear(task):
-                told = task.at in stopped.walk.visits  # that is then the last word
-                yield from subscriptions.hear(place, keeper, state, task, told=told)
+                # A status that this message reports of the listen is then its last.
+                reported = task.at in stopped.walk.visits
+                yield from subscriptions.suspend_for_event(
+                    position, store, state, task, reported=reported
+                )
             case AwaitRun(at, address):
-                yield from subscriptions.wait(place, keeper, state, at, address)
+                yield from subscriptions.suspend_for_run(position, store, state, at, address)
             case Act() | BeginListening():
                 raise TypeError("a walk that has acted stops before the next activity")
             case _:
                 assert_never(stop)
 
-    def _done(self, place: Position, stopped: _Stopped, stop: Done) -> Judgement[None]:
+    def _done(self, position: Position, stopped: _WalkStop, stop: PathEnd) -> Judgement[None]:
         state = stopped.walk.state
-        if not place.lineage:
-            yield from self._complete(place, stop.output, state.context)
+        if not position.lineage:
+            yield from self._complete(position, stop.output, state.context)
             return
-        fork = self.workflow.tasks.get(place.lineage[-1].split_node_id)
+        fork = self.workflow.tasks.get(position.lineage[-1].split_node_id)
         if isinstance(fork, ForkTask) and fork.compete:
-            yield from self._escape(place, stopped, Action("complete", stop.output))
+            yield from self._escape(position, stopped, Action("complete", stop.output))
         else:
-            left = branches.left_behind(state, stop.output, stop.then)
-            yield from flow.leave(self, place, left)
+            left = branches.scope_result(state, stop.output, stop.then)
+            yield from flow.leave(self, position, left)
 
-    def _escape(self, place: Position, stopped: _Stopped, action: Action) -> Judgement[None]:
+    def _escape(self, position: Position, stopped: _WalkStop, action: Action) -> Judgement[None]:
         """Leave the scope by a message of its own: handled twice, it does the same again."""
         state = stopped.walk.state
         state.frames, state.action, state.escaping = [], action, True
-        yield from branches.go_on(stopped.keeper, state, place, place.token.current_node, "escape")
+        yield from branches.publish_next(
+            stopped.store, state, position, position.token.current_node, "escape"
+        )
 
     def _sleep(
-        self, place: Position, stopped: _Stopped, stop: Sleep, dice: float
+        self, position: Position, stopped: _WalkStop, stop: Sleep, dice: float
     ) -> Judgement[None]:
-        state, token = stopped.walk.state, place.token
+        state, token = stopped.walk.state, position.token
         state.action = stop.action
-        due_ms = stopped.walk.run.now_ms + stop.delay_ms + round(stop.jitter_ms * dice)
-        context = yield from branches.stored(stopped.keeper, state)
-        child = branches.child(
-            msgspec.structs.replace(place, context=context),
+        due_ms = stopped.walk.context.now_ms + stop.delay_ms + round(stop.jitter_ms * dice)
+        context = yield from branches.save_state(stopped.store, state)
+        child = branches.child_token(
+            msgspec.structs.replace(position, context=context),
             stop.at,
             "retry" if stop.fault else "woke",
         )
         child = msgspec.structs.replace(child, signal="resume", sent_at=max(due_ms, token.sent_at))
-        if stop.at not in stopped.walk.visits:  # what this token has told about it is the last word
+        if (
+            stop.at not in stopped.walk.visits
+        ):  # the status that this token has reported is its last
             yield Report(
                 token=token,
                 node=stop.at,
                 status="waiting",
-                lineage=place.lineage,
+                lineage=position.lineage,
                 metadata={"resume_at": due_ms},
                 details={"retry": state.frames[-1].attempt} if stop.fault else None,
             )
@@ -301,37 +306,37 @@ class ServerlessProgram:
         else:
             yield Publish(child)
 
-    def _complete(self, place: Position, output: Any, exported: Any) -> Judgement[None]:
+    def _complete(self, position: Position, output: Any, exported: Any) -> Judgement[None]:
         context = Context()
         for name, value in ((OUTPUT, output), ("context", exported)):
             if name == OUTPUT or value is not None:
                 context, payload = context.add(f"${name}", encode(value))
                 if payload is not None:
                     yield StorePayload(payload)
-        place = msgspec.structs.replace(place, context=context)
-        yield from flow.leave(self, place, flow.leaf_of(OUTPUT, 0, place))
+        position = msgspec.structs.replace(position, context=context)
+        yield from flow.leave(self, position, flow.leaf_of(OUTPUT, 0, position))
 
-    def _halt(self, place: Position, fault: Fault, exported: Any) -> Judgement[None]:
-        """End the run with an error; what it exported is kept, its inner state is nobody's."""
+    def _halt(self, position: Position, fault: Fault, exported: Any) -> Judgement[None]:
+        """End the run with an error; its context is stored, its inner state is dropped."""
         context = Context()
         if exported is not None:
             context, payload = context.add("$context", encode(exported))
             if payload is not None:
                 yield StorePayload(payload)
-        place = msgspec.structs.replace(place, context=context)
-        yield from flow.halt(self, place, fault.instance, to_error(fault), "halted")
+        position = msgspec.structs.replace(position, context=context)
+        yield from flow.halt(self, position, fault.instance, to_error(fault), "halted")
 
     # -- signals and second deliveries ---------------------------------------------------------
 
     def wake(self, token: Token, *, now_ms: int) -> Judgement[None]:
         """Yield what follows from a time limit that is over: of a scope, or of the whole run."""
         if token.signal == "awaited":
-            yield from subscriptions.woken(token, now_ms)
+            yield from subscriptions.wake(token, now_ms)
             return
         if token.from_edge:
-            yield from branches.overdue(token, now_ms)
+            yield from branches.expire(token, now_ms)
             return
-        fault = timed_out("/", token.span[0])
+        fault = timeout_fault("/", token.span[0])
         yield from flow.halt(self, position_of(token, now_ms), "", to_error(fault), "failed")
 
     def finish(self, token: Token, depth: int, *, now_ms: int) -> Judgement[None]:
@@ -348,14 +353,14 @@ class ServerlessProgram:
         """Return the value of a scope that was aborted, which only a foreign message can do."""
         return error
 
-    def after_fill(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
-        """Yield nothing: a scope that is complete is told by what follows it."""
+    def after_fill(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
+        """Yield nothing: what follows a scope reports that it is complete."""
         yield from ()
 
-    def after_join(self, origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
+    def after_join(self, origin: Token, values: list[bytes], position: Position) -> Judgement[None]:
         """Yield what follows a scope whose paths are all complete."""
-        yield from branches.join(origin, values, place)
+        yield from branches.join(origin, values, position)
 
-    def after_overspend(self, origin: Token, slot: Slot, place: Position) -> Judgement[None]:
+    def after_overspend(self, origin: Token, slot: Slot, position: Position) -> Judgement[None]:
         """Yield nothing: scopes have no budget of failures."""
         yield from ()

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from onward.errors import ExpressionError
 from onward.expressions import Account, Jq, Limits
+from onward.languages.document.problems import join
 
 LIMITS = Limits(bytes=64 * 1024 * 1024, depth=400)
 """A loop over a million numbers is a value of some 24 MB. What an expression yields is put into
@@ -39,7 +40,7 @@ class EvaluationInput:
     account: Account = field(default_factory=new_account)
 
 
-class Computed(Protocol):
+class ComputedText(Protocol):
     """A text whose value is computed."""
 
     @property
@@ -47,7 +48,7 @@ class Computed(Protocol):
         """The variables it asks for."""
         ...
 
-    def evaluate(self, given: EvaluationInput) -> Any:
+    def evaluate(self, inputs: EvaluationInput) -> Any:
         """Return its value; raises ExpressionError."""
         ...
 
@@ -67,15 +68,15 @@ class Expression:
         """The variables it asks for."""
         return self.jq.names
 
-    def evaluate(self, given: EvaluationInput) -> Any:
+    def evaluate(self, inputs: EvaluationInput) -> Any:
         """Return its value: null for none, an array for several. Raises ExpressionError."""
         try:
             values = self.jq.evaluate_all(
-                given.data,
-                given.variables,
-                now_ms=given.now_ms,
+                inputs.data,
+                inputs.variables,
+                now_ms=inputs.now_ms,
                 limits=LIMITS,
-                account=given.account,
+                account=inputs.account,
             )
         except ExpressionError:
             if self.loose:
@@ -83,14 +84,14 @@ class Expression:
             raise
         return values[0] if len(values) == 1 else (values or None)
 
-    def holds(self, given: EvaluationInput) -> bool:
+    def holds(self, inputs: EvaluationInput) -> bool:
         """Return jq's truth of its value: everything but null and false."""
-        value = self.evaluate(given)
+        value = self.evaluate(inputs)
         return value is not None and value is not False
 
 
 Render = Callable[[EvaluationInput], Any]
-CompileText = Callable[[str, str], "Computed | str"]
+CompileText = Callable[[str, str], "ComputedText | str"]
 """From a text and its pointer to what computes it, or to the text itself."""
 
 
@@ -118,24 +119,20 @@ def _compile(value: Any, at: str, compile_text: CompileText, names: set[str]) ->
         case str():
             compiled = compile_text(value, at)
             if isinstance(compiled, str):
-                return lambda given: compiled
+                return lambda inputs: compiled
             names |= {"", *compiled.names}
             return compiled.evaluate
         case list():
             items = [
-                _compile(one, f"{at}/{index}", compile_text, names)
-                for index, one in enumerate(value)
+                _compile(item, join(at, index), compile_text, names)
+                for index, item in enumerate(value)
             ]
-            return lambda given: [item(given) for item in items]
+            return lambda inputs: [item(inputs) for item in items]
         case dict():
             fields = [
-                (key, _compile(one, f"{at}/{_escaped(key)}", compile_text, names))
-                for key, one in value.items()
+                (key, _compile(part, join(at, key), compile_text, names))
+                for key, part in value.items()
             ]
-            return lambda given: {key: one(given) for key, one in fields}
+            return lambda inputs: {key: part(inputs) for key, part in fields}
         case _:
-            return lambda given: value
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
+            return lambda inputs: value

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 
-from onward.nodes.failures import Refused
+from onward.nodes.failures import RefusedError
 
 _FIELD = re.compile(r'([a-zA-Z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
 _HASHES: Mapping[str, Callable[[bytes], hashlib._Hash]] = {
@@ -28,8 +28,8 @@ def answer_challenge(
 ) -> str | None:
     """Return the Authorization header for a challenge; None when it is no digest challenge.
 
-    `uri` is the path of the request with its query. Raises Refused for a kind of digest that
-    nobody should use or that is not known.
+    `uri` is the path of the request with its query. Raises RefusedError for a kind of digest that
+    is unsafe or unknown.
     """
     scheme, _, rest = challenge.strip().partition(" ")
     if scheme.lower() != "digest":
@@ -38,13 +38,15 @@ def answer_challenge(
         found[1].lower(): found[2] if found[2] is not None else found[3]
         for found in _FIELD.finditer(rest)
     }
-    named = fields.get("algorithm", "MD5")
-    algorithm = named.upper().removesuffix("-SESS")
+    name = fields.get("algorithm", "MD5")
+    algorithm = name.upper().removesuffix("-SESS")
     if algorithm not in _HASHES:
-        raise Refused(f"the server asks for the digest {named[:40]!r}", "AUTHENTICATION")
-    offered = [one.strip() for one in fields.get("qop", "").split(",") if one.strip()]
+        raise RefusedError(f"the server asks for the digest {name[:40]!r}", "AUTHENTICATION")
+    offered = [quality.strip() for quality in fields.get("qop", "").split(",") if quality.strip()]
     if offered and "auth" not in offered:
-        raise Refused(f"the server asks for the digest quality {offered[0]!r}", "AUTHENTICATION")
+        raise RefusedError(
+            f"the server asks for the digest quality {offered[0]!r}", "AUTHENTICATION"
+        )
     realm, nonce = fields.get("realm", ""), fields.get("nonce", "")
     cnonce = cnonce or secrets.token_hex(16)
 
@@ -52,7 +54,7 @@ def answer_challenge(
         return _HASHES[algorithm](":".join(parts).encode()).hexdigest()
 
     key = digest(username, realm, password)
-    if named.upper().endswith("-SESS"):
+    if name.upper().endswith("-SESS"):
         key = digest(key, nonce, cnonce)
     what = digest(method, uri)
     proof = (
@@ -60,16 +62,16 @@ def answer_challenge(
         if offered
         else digest(key, nonce, what)
     )
-    said = {"username": username, "realm": realm, "nonce": nonce, "uri": uri, "response": proof}
-    text = ", ".join(f'{name}="{_quoted(value)}"' for name, value in said.items())
+    answer = {"username": username, "realm": realm, "nonce": nonce, "uri": uri, "response": proof}
+    text = ", ".join(f'{key}="{_escape(value)}"' for key, value in answer.items())
     if "algorithm" in fields:
-        text += f", algorithm={named}"
+        text += f", algorithm={name}"
     if "opaque" in fields:
-        text += f', opaque="{_quoted(fields["opaque"])}"'
+        text += f', opaque="{_escape(fields["opaque"])}"'
     if offered:
         text += f', qop=auth, nc=00000001, cnonce="{cnonce}"'
     return f"Digest {text}"
 
 
-def _quoted(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""Who calls: an authentication policy of the Serverless Workflow DSL, as a call is given it."""
+"""An authentication policy of the Serverless Workflow DSL, as the argument of a call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from onward.nodes.failures import Refused
+from onward.nodes.failures import RefusedError
 
 Scheme = Literal["basic", "bearer", "digest", "oauth2", "oidc"]
 Grant = Literal[
@@ -24,7 +24,7 @@ Encoding = Literal["application/x-www-form-urlencoded", "application/json"]
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The program that asks for a token, and how it shows who it is."""
+    """The client that requests a token, and how it authenticates."""
 
     id: str = ""
     secret: str = ""
@@ -33,7 +33,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Endpoints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an authority does what, below its own URL. Only `token` is ever called."""
+    """The endpoints of an authority, below its own URL. Only `token` is ever called."""
 
     token: str = "/oauth2/token"  # noqa: S105  (a path)
     revocation: str = ""
@@ -41,20 +41,20 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a token is asked for."""
+    """The form of the request for a token."""
 
     encoding: Encoding = "application/x-www-form-urlencoded"
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A token that stands for somebody, in an exchange of tokens."""
+    """A token of a subject or an actor, in an exchange of tokens."""
 
     token: str
     type: str
 
 
 class Authentication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who calls: values, or the name of the secret that holds them."""
+    """A policy: its values, or the name of the secret that holds them."""
 
     scheme: Scheme
     secret: str = ""
@@ -77,38 +77,42 @@ class Authentication(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     refresh_token: str = ""
 
 
-_WANTED: Mapping[str, tuple[str, ...]] = {
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
     "basic": ("username", "password"),
     "digest": ("username", "password"),
     "bearer": ("token",),
     "oauth2": ("authority",),
     "oidc": ("authority",),
 }
-_TEXTS: tuple[str, ...] = ("username", "password", "token", "authority", "grant")
-_TEXTS += ("code", "redirect_uri", "code_verifier", "refresh_token")
+_TEXTS = (
+    *("username", "password", "token", "authority", "grant"),
+    *("code", "redirect_uri", "code_verifier", "refresh_token"),
+)
 _LISTS = ("issuers", "scopes", "audiences")
 _CLIENT = ("id", "secret", "assertion", "authentication")
 
 
-def resolved(policy: Authentication, secrets: Mapping[str, Mapping[str, str]]) -> Authentication:
-    """Return the policy with its values; raises Refused when its secret does not hold them."""
+def resolve_policy(
+    policy: Authentication, secrets: Mapping[str, Mapping[str, str]]
+) -> Authentication:
+    """Return the policy with its values; raises RefusedError when its secret does not hold them."""
     if not policy.secret:
         return policy
     fields = secrets.get(policy.secret, {})
-    missing = [name for name in _WANTED[policy.scheme] if name not in fields]
+    missing = [name for name in _REQUIRED[policy.scheme] if name not in fields]
     if missing:
         message = f"the secret {policy.secret!r} has no field {missing[0]!r}"
-        raise Refused(message, "CREDENTIAL")
+        raise RefusedError(message, "CREDENTIAL")
     try:
         return msgspec.convert({"scheme": policy.scheme, **_values(fields)}, Authentication)
     except msgspec.ValidationError as problem:
         # The text names a field and what it may hold, never what it holds.
         message = f"the secret {policy.secret!r} is no policy of {policy.scheme}: {problem}"
-        raise Refused(message, "CREDENTIAL") from None
+        raise RefusedError(message, "CREDENTIAL") from None
 
 
 def _values(fields: Mapping[str, str]) -> dict[str, object]:
-    """Return the flat fields of a secret as a policy has them; what it does not know is left."""
+    """Return the flat fields of a secret as a policy has them; unknown ones are left out."""
     found: dict[str, object] = {name: fields[name] for name in _TEXTS if name in fields}
     found |= {name: fields[name].split() for name in _LISTS if name in fields}
     client = {name: fields[f"client_{name}"] for name in _CLIENT if f"client_{name}" in fields}

@@ -1,4 +1,4 @@
-"""The `http` node: call an endpoint and take its answer."""
+"""The `http` node: call an endpoint, and which statuses are errors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import msgspec
 from msgspec import Meta
 
 from onward.kernel.outcome import Failed, NodeError, Succeeded
-from onward.nodes.failures import Refused
-from onward.nodes.http.body import decode_body, encode_body, refused
-from onward.nodes.http.headers import credential_header, request_headers
-from onward.nodes.http.url import check_url, public_url, query_pairs
+from onward.nodes.failures import RefusedError
+from onward.nodes.http.body import decode_body
+from onward.nodes.http.request import build_request
+from onward.nodes.http.url import public_url
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import HttpAnswer, HttpRequest, OutsideError
-
-# -- Patterns of HTTP statuses: `404`, `"5xx"`, `"400-499"`.
-
 
 _PATTERN = r"^[1-5](xx|[0-9]{2}(-[1-5][0-9]{2})?)$"
 # Only shown in the schema: `check_pattern` says in words what a regular expression cannot.
@@ -25,6 +22,12 @@ StatusPattern = (
     Annotated[int, Meta(ge=100, le=599)]
     | Annotated[str, Meta(extra_json_schema={"pattern": _PATTERN})]
 )
+
+Scalar = str | int | float | bool | None
+_LARGEST_ERROR_BODY = 8 * 1024
+
+
+# -- patterns of statuses: `404`, `"5xx"`, `"400-499"` --------------------------------------------
 
 
 def check_pattern(pattern: int | str) -> None:
@@ -38,7 +41,7 @@ def check_pattern(pattern: int | str) -> None:
         raise ValueError(f"`raise_on_status`: {pattern!r} holds no status: write '{high}-{low}'")
 
 
-def matches(pattern: int | str, status: int) -> bool:
+def matches_status(pattern: int | str, status: int) -> bool:
     """Return whether `status` is in `pattern`."""
     low, high = _bounds(pattern)
     return low <= status <= high
@@ -53,9 +56,7 @@ def _bounds(pattern: int | str) -> tuple[int, int]:
     return int(low), int(high or low)
 
 
-Scalar = str | int | float | bool | None
-_REPEATABLE_WITH_KEY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_LARGEST_ERROR_BODY = 8 * 1024
+# -- the node ------------------------------------------------------------------------------------
 
 
 class HttpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,46 +90,29 @@ class HttpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     async def run(self, tools: Tools) -> Succeeded | Failed:
         """Send the request once. Whether to try again is the retry policy's to decide."""
         try:
-            request = self._request(tools)
-        except Refused as verdict:
-            return self._failed(verdict.code, str(verdict))
-        try:
+            request = build_request(
+                tools,
+                HttpRequest(
+                    method=self.method,
+                    url=self.url,
+                    timeout_s=self.timeout,
+                    verify_tls=self.verify_tls,
+                    follow_redirects=self.follow_redirects,
+                    max_bytes=self.max_bytes,
+                ),
+                headers=self.headers,
+                credential=tools.credentials,
+                query=self.query,
+                body=self.body,
+            )
             answer = await tools.http.send(request)
-        except OutsideError as error:
-            return self._failed(error.code, str(error))
+        except (RefusedError, OutsideError) as problem:
+            return self._failed(problem.code, str(problem))
         return self._outcome(answer)
-
-    def _request(self, tools: Tools) -> HttpRequest:
-        check_url(self.url)
-        headers = request_headers(self.headers)
-        for name, value in credential_header(tools.credentials).items():
-            if name.lower() in headers:
-                raise refused(
-                    f"header {name} is set by `headers` and by the credential: keep one of them"
-                )
-            headers[name.lower()] = value
-        if tools.idempotency_key and self.method in _REPEATABLE_WITH_KEY:
-            headers.setdefault("idempotency-key", tools.idempotency_key)
-        if tools.traceparent:
-            headers.setdefault("traceparent", tools.traceparent)
-        body, content_type = encode_body(self.body, headers.get("content-type"))
-        if content_type is not None:
-            headers.setdefault("content-type", content_type)
-        return HttpRequest(
-            method=self.method,
-            url=self.url,
-            query=query_pairs(self.query),
-            headers=headers,
-            body=body,
-            timeout_s=self.timeout,
-            verify_tls=self.verify_tls,
-            follow_redirects=self.follow_redirects,
-            max_bytes=self.max_bytes,
-        )
 
     def _outcome(self, answer: HttpAnswer) -> Succeeded | Failed:
         body, encoding = decode_body(answer.body, answer.headers.get("content-type", ""))
-        if any(matches(pattern, answer.status) for pattern in self.raise_on_status):
+        if any(matches_status(pattern, answer.status) for pattern in self.raise_on_status):
             # An error travels in statuses and contexts, so it carries only a small body.
             shown = {"body": body} if len(answer.body) <= _LARGEST_ERROR_BODY else {}
             message = f"{self.method} {public_url(self.url)} answered {answer.status}"

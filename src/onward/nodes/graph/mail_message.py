@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import cast
 from unicodedata import category
 
-from onward.nodes.failures import Refused
+from onward.nodes.failures import RefusedError
 
 Addresses = tuple[Address, ...]
 _LONGEST_TEXT = 4_000  # the parser takes a time that grows with the square of it
@@ -24,17 +24,17 @@ _LONGEST_ADDRESS = 320  # a local part of 64, "@" and a domain of 255 (RFC 5321)
 _TOLERATED = (ObsoleteHeaderDefect, NonASCIILocalPartDefect)
 
 
-def one_address(name: str, text: str) -> Address:
-    """Return the single address in `text`. Raises Refused, naming the parameter `name`."""
-    found = addresses(name, text)
+def read_address(name: str, text: str) -> Address:
+    """Return the single address in `text`. Raises RefusedError, naming the parameter `name`."""
+    found = read_addresses(name, text)
     if len(found) != 1:
-        raise _refused(f"`{name}` must hold exactly one address, not {len(found)}")
+        raise _bad_mail(f"`{name}` must hold exactly one address, not {len(found)}")
     return found[0]
 
 
-def addresses(name: str, given: str | list[str]) -> Addresses:
-    """Return the addresses in `given`. Raises Refused, naming the parameter `name`."""
-    texts = [given] if isinstance(given, str) else given
+def read_addresses(name: str, value: str | list[str]) -> Addresses:
+    """Return the addresses in `value`. Raises RefusedError, naming the parameter `name`."""
+    texts = [value] if isinstance(value, str) else value
     return tuple(address for text in texts for address in _parse(name, text))
 
 
@@ -70,7 +70,9 @@ def compose(
         elif html is not None:
             message.set_content(html, subtype="html")
     except UnicodeEncodeError:
-        raise _refused("`text` or `html` holds a lone surrogate, which no mail can carry") from None
+        raise _bad_mail(
+            "`text` or `html` holds a lone surrogate, which no mail can carry"
+        ) from None
     return message_id, message.as_bytes()
 
 
@@ -79,7 +81,7 @@ def _parse(name: str, text: str) -> Addresses:
     if not text.strip():
         return ()
     if len(text) > _LONGEST_TEXT:
-        raise _refused(f"`{name}`: one text of {len(text)} characters: give a list of addresses")
+        raise _bad_mail(f"`{name}`: one text of {len(text)} characters: give a list of addresses")
     try:
         header = policy.SMTP.header_factory("to", text)
         found, defects = cast(Addresses, header.addresses), header.defects
@@ -87,23 +89,23 @@ def _parse(name: str, text: str) -> Addresses:
         # The standard library's parser trips over bad addresses in more ways than it documents.
         found, defects = (), ()
     if not found or any(not isinstance(defect, _TOLERATED) for defect in defects):
-        raise _refused(f"`{name}`: {text[:100]!r} is not a mail address such as ann@example.com")
-    return tuple(_checked(name, address) for address in found)
+        raise _bad_mail(f"`{name}`: {text[:100]!r} is not a mail address such as ann@example.com")
+    return tuple(_check_address(name, address) for address in found)
 
 
-def _checked(name: str, address: Address) -> Address:
+def _check_address(name: str, address: Address) -> Address:
     """Return `address` with its domain in ASCII."""
     shown = address.addr_spec[:100]
     if not address.username or not address.domain:
-        raise _refused(f"`{name}`: {shown!r} is not a mail address such as ann@example.com")
+        raise _bad_mail(f"`{name}`: {shown!r} is not a mail address such as ann@example.com")
     if not address.username.isascii() or len(address.addr_spec) > _LONGEST_ADDRESS:
-        raise _refused(
+        raise _bad_mail(
             f"`{name}`: {shown!r}: the part before the @ must be ASCII, and not too long"
         )
     try:
         domain = address.domain.encode("idna").decode()
     except UnicodeError:
-        raise _refused(f"`{name}`: {shown!r} has a domain that cannot exist") from None
+        raise _bad_mail(f"`{name}`: {shown!r} has a domain that cannot exist") from None
     return Address(address.display_name, address.username, domain)
 
 
@@ -111,10 +113,10 @@ def _check_line(name: str, text: str) -> None:
     kinds = {category(character) for character in text}
     # Zl and Zp are the line breaks that only Unicode knows; the mail library minds them too.
     if kinds & {"Cc", "Zl", "Zp"}:
-        raise _refused(f"`{name}` holds a line break or control character: remove it")
+        raise _bad_mail(f"`{name}` holds a line break or control character: remove it")
     if "Cs" in kinds:
-        raise _refused(f"`{name}` holds a lone surrogate, which no mail can carry")
+        raise _bad_mail(f"`{name}` holds a lone surrogate, which no mail can carry")
 
 
-def _refused(message: str) -> Refused:
-    return Refused(message, "SMTP_MAIL")
+def _bad_mail(message: str) -> RefusedError:
+    return RefusedError(message, "SMTP_MAIL")

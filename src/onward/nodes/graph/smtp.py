@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from onward.kernel.outcome import Failed, NodeError, Succeeded
-from onward.nodes.failures import Refused
-from onward.nodes.graph.mail_message import Addresses, addresses, compose, one_address
+from onward.nodes.failures import RefusedError
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import MailServer, OutsideError
+
+if TYPE_CHECKING:
+    from onward.nodes.graph.mail_message import Addresses
 
 Recipients = str | list[str]
 _PORTS = {"none": 25, "starttls": 587, "tls": 465}
@@ -42,13 +44,20 @@ class SmtpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     async def run(self, tools: Tools) -> Succeeded | Failed:
         """Hand the mail over once. Whether to try again is the retry policy's to decide."""
+        # The mail library of the standard library is slow to import, and most runs send no mail.
+        from onward.nodes.graph.mail_message import (  # noqa: PLC0415
+            compose,
+            read_address,
+            read_addresses,
+        )
+
         try:
             server = _server(tools.credentials, self.timeout)
-            sender = one_address("from", self.sender or _default_sender(tools.credentials))
+            sender = read_address("from", self.sender or _default_sender(tools.credentials))
             to, cc, bcc = (
-                addresses("to", self.to),
-                addresses("cc", self.cc),
-                addresses("bcc", self.bcc),
+                read_addresses("to", self.to),
+                read_addresses("cc", self.cc),
+                read_addresses("bcc", self.bcc),
             )
             message_id, message = compose(
                 sender=sender,
@@ -60,7 +69,7 @@ class SmtpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 key=tools.idempotency_key,
             )
             recipients = _envelope(to, cc, bcc)
-        except Refused as verdict:
+        except RefusedError as verdict:
             return _failed(verdict.code, str(verdict))
         try:
             accepted = await tools.mail.send(server, sender.addr_spec, recipients, message)
@@ -73,14 +82,18 @@ def _envelope(*groups: Addresses) -> list[str]:
     """Return every recipient once: blind copies exist only here, never in a header."""
     everyone = dict.fromkeys(address.addr_spec for group in groups for address in group)
     if not everyone:
-        raise Refused("the mail has no recipient: give at least one address in `to`", "SMTP_MAIL")
+        raise RefusedError(
+            "the mail has no recipient: give at least one address in `to`", "SMTP_MAIL"
+        )
     return list(everyone)
 
 
 def _default_sender(fields: Mapping[str, str]) -> str:
     sender = fields.get("from") or fields.get("username", "")
     if "@" not in sender:
-        raise Refused("the mail has no sender: give `from` here or in the credential", "SMTP_MAIL")
+        raise RefusedError(
+            "the mail has no sender: give `from` here or in the credential", "SMTP_MAIL"
+        )
     return sender
 
 
@@ -109,8 +122,8 @@ def _server(fields: Mapping[str, str], timeout_s: float) -> MailServer:
     )
 
 
-def _bad_credential(problem: str) -> Refused:
-    return Refused(f"the mail credential does not describe a server: {problem}", "CREDENTIAL")
+def _bad_credential(problem: str) -> RefusedError:
+    return RefusedError(f"the mail credential does not describe a server: {problem}", "CREDENTIAL")
 
 
 def _failed(code: str, message: str, **details: Any) -> Failed:

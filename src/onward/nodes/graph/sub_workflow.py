@@ -1,4 +1,4 @@
-"""A node that starts another workflow, and takes what becomes of it."""
+"""The `workflow` node: start another workflow, and wait for its result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from onward.kernel.outcome import Awaits, Failed, NodeError, Succeeded
+from onward.kernel.outcome import Awaits, Failed, Succeeded
+from onward.nodes.failures import failure_of
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import OutsideError
 
@@ -15,11 +16,11 @@ WorkflowId = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]{1,128}$")]
 
 
 class SubWorkflowNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run another workflow; the output is what it comes to.
+    """Run another workflow; the output is its result.
 
-    `version` null is the published one. `input` is its `$trigger`. While the other run goes on this
-    path costs nothing; when it does not complete, the node fails with CHILD_FAILED. With `wait:
-    false` the path goes on at once, and the output is `{execution_id}`.
+    `version` null is the published one. `input` is its `$trigger`. While the other run is active
+    this path costs nothing; when it does not complete, the node fails with CHILD_FAILED. With
+    `wait: false` the path continues at once, and the output is `{execution_id}`.
     """
 
     workflow_id: WorkflowId
@@ -34,7 +35,7 @@ class SubWorkflowNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
                 self.workflow_id, self.version, self.input, waits=self.wait
             )
         except OutsideError as problem:
-            return Failed(NodeError(str(problem), problem.code))
+            return failure_of(problem)
         if not self.wait:
             return Succeeded({"execution_id": child})
         return Awaits(name=f"run:{child}")

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from onward.nodes.failures import Refused
+from onward.nodes.failures import bad_request
 
 _FORM = "application/x-www-form-urlencoded"
 _CHARSET = re.compile(r""";\s*charset="?([A-Za-z0-9._:-]+)""", re.IGNORECASE)
@@ -19,15 +19,10 @@ _TEXTUAL = frozenset(
 )
 
 
-def refused(message: str) -> Refused:
-    """Return the refusal of a request that cannot be built."""
-    return Refused(message, "HTTP_REQUEST")
-
-
 def text_of(value: object) -> str:
     """Return a scalar as it is written in a URL, form or header: JSON's spelling, no quotes.
 
-    Raises Refused for a text that cannot be sent at all.
+    Raises RefusedError for a text that cannot be sent at all.
     """
     if isinstance(value, str):
         _utf8(value)
@@ -46,13 +41,13 @@ def encode_body(body: Any, content_type: str | None) -> tuple[bytes | None, str 
     try:
         return msgspec.json.encode(body), "application/json"
     except (UnicodeEncodeError, RecursionError):
-        raise refused("`body` cannot be written as JSON: a bad character or too deep") from None
+        raise bad_request("`body` cannot be written as JSON: a bad character or too deep") from None
 
 
 def decode_body(body: bytes, content_type: str) -> tuple[Any, str | None]:
-    """Return the body as a value, and "base64" as second when it is bytes in disguise.
+    """Return the body as a value, and "base64" as second when it is encoded bytes.
 
-    What calls itself JSON but does not parse is given as text, so that it can be looked at.
+    A body that claims to be JSON but does not parse is returned as text, so that it can be seen.
     """
     media = _media_type(content_type)
     if media == "application/json" or media.endswith("+json"):
@@ -72,14 +67,14 @@ def decode_body(body: bytes, content_type: str) -> tuple[Any, str | None]:
 
 def _form(body: Any) -> bytes:
     if not isinstance(body, Mapping):
-        raise refused(f"`body` is sent as a form, so it must be an object, not {_kind(body)}")
+        raise bad_request(f"`body` is sent as a form, so it must be an object, not {_kind(body)}")
     pairs: list[tuple[str, str]] = []
     for key, value in body.items():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, (Mapping, list)):
-                raise refused(f"`body`: form field {key!r} holds {_kind(one)}: forms are flat")
-            if one is not None:
-                pairs.append((key, text_of(one)))
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, (Mapping, list)):
+                raise bad_request(f"`body`: form field {key!r} holds {_kind(item)}: forms are flat")
+            if item is not None:
+                pairs.append((key, text_of(item)))
     return _utf8(urlencode(pairs))
 
 
@@ -87,7 +82,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise refused("a text holds a lone surrogate, which no encoding can carry") from None
+        raise bad_request("a text holds a lone surrogate, which no encoding can carry") from None
 
 
 def _kind(value: object) -> str:

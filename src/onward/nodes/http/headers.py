@@ -6,8 +6,8 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 
-from onward.nodes.failures import Refused
-from onward.nodes.http.body import refused, text_of
+from onward.nodes.failures import RefusedError, bad_request
+from onward.nodes.http.body import text_of
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
@@ -17,16 +17,18 @@ _FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "upgr
 
 
 def request_headers(headers: Mapping[str, object]) -> dict[str, str]:
-    """Return `headers` with lower-case names; nulls are left out. Raises Refused for bad ones."""
+    """Return `headers` with lower-case names, without nulls. Raises RefusedError for bad ones."""
     checked: dict[str, str] = {}
     for name, value in headers.items():
         if value is None:
             continue
         key = name.lower()
         if key in checked:
-            raise refused(f"`headers` names {name!r} twice, in different case: keep one of them")
+            raise bad_request(
+                f"`headers` names {name!r} twice, in different case: keep one of them"
+            )
         if key in _FRAMING:
-            raise refused(f"`headers` may not set {name!r}: it follows from the request itself")
+            raise bad_request(f"`headers` may not set {name!r}: it follows from the request itself")
         _check(name, text := text_of(value))
         checked[key] = text
     return checked
@@ -48,7 +50,7 @@ def credential_header(fields: Mapping[str, str]) -> dict[str, str]:
         pair = f"{fields['username']}:{fields.get('password', '')}"
         name, value = "Authorization", f"Basic {b64encode(pair.encode()).decode()}"
     else:
-        raise Refused(
+        raise RefusedError(
             f"the credential has the fields {', '.join(sorted(fields))}: an http node needs "
             "`token`, `username` and `password`, or `header` and `value`",
             code="CREDENTIAL",
@@ -59,8 +61,8 @@ def credential_header(fields: Mapping[str, str]) -> dict[str, str]:
 
 def _check(name: str, value: str) -> None:
     if not _NAME.fullmatch(name):
-        raise refused(f"{name[:60]!r} is not a header name: use letters, digits and dashes")
+        raise bad_request(f"{name[:60]!r} is not a header name: use letters, digits and dashes")
     if not _VALUE.fullmatch(value):
-        raise refused(
+        raise bad_request(
             f"header {name} holds a line break, control or non-ASCII character: encode its value"
         )

@@ -17,10 +17,10 @@ Message = dict[str, Any]
 
 
 def messages_in(answer: HttpAnswer, most: int, cursor: Any) -> tuple[list[Message], Any]:
-    """Return the messages of an answer, and where to go on after them.
+    """Return the messages of an answer, and the cursor after them.
 
     Of a stream whose events have ids no more than `most` are taken: it can be read again from
-    there. Of anything else all are, since they would not come a second time.
+    there. Of anything else all are, since they would not be sent a second time.
     """
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not answer.body.strip() or answer.status in (204, 304):
@@ -35,8 +35,8 @@ def messages_in(answer: HttpAnswer, most: int, cursor: Any) -> tuple[list[Messag
         whole = answer.body.decode("utf-8", "replace").split("\n")[:-1]
         return [_message(_value(line)) for line in whole if line.strip()], cursor
     content, _ = decode_body(answer.body, answer.headers.get("content-type", ""))
-    found = content if isinstance(content, list) else [content]
-    return [_message(one) for one in found], cursor
+    payloads = content if isinstance(content, list) else [content]
+    return [_message(payload) for payload in payloads], cursor
 
 
 def _message(payload: Any, headers: dict[str, str] | None = None) -> Message:
@@ -44,7 +44,7 @@ def _message(payload: Any, headers: dict[str, str] | None = None) -> Message:
 
 
 def _events(text: str) -> Iterator[Message]:
-    """Yield the events of a stream; one that has not come whole is not there yet."""
+    """Yield the events of a stream; one that has not arrived whole is left out."""
     blocks = text.replace("\r\n", "\n").replace("\r", "\n").split("\n\n")
     named: tuple[str, ...] = ("id", "event")
     for block in blocks[:-1]:

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
-from onward.nodes.http.body import refused, text_of
+from onward.nodes.failures import bad_request
+from onward.nodes.http.body import text_of
 
 _LONGEST_SHOWN = 500
 
 
 def check_url(url: str) -> None:
-    """Raise Refused unless `url` is a plain absolute http or https URL."""
-    # urlsplit drops tabs and newlines in silence, so they must be looked for first.
+    """Raise RefusedError unless `url` is a plain absolute http or https URL."""
+    # urlsplit drops tabs and newlines in silence, so they must be found first.
     if any(ord(character) <= 0x20 or ord(character) == 0x7F for character in url):
-        raise refused("`url` holds a space or control character: percent-encode it (%20)")
+        raise bad_request("`url` holds a space or control character: percent-encode it (%20)")
     text_of(url)
     parts = _split(url)
     if parts is None or not parts.hostname:
-        raise refused("`url` is not a complete URL such as https://example.com/path")
+        raise bad_request("`url` is not a complete URL such as https://example.com/path")
     if parts.scheme not in ("http", "https"):
-        raise refused(f"`url` has the scheme {parts.scheme!r}: only http and https can be called")
+        raise bad_request(
+            f"`url` has the scheme {parts.scheme!r}: only http and https can be called"
+        )
     if "@" in parts.netloc:
-        raise refused("`url` holds a user name or password: name a credential instead")
+        raise bad_request("`url` holds a user name or password: name a credential instead")
 
 
 def public_url(url: str) -> str:
@@ -41,7 +44,7 @@ def query_pairs(query: Mapping[str, object]) -> Sequence[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for key, value in query.items():
         values = value if isinstance(value, list) else [value]
-        pairs.extend((text_of(key), text_of(value)) for value in values if value is not None)
+        pairs.extend((text_of(key), text_of(item)) for item in values if item is not None)
     return pairs
 
 

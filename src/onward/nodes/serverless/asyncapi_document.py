@@ -1,16 +1,15 @@
-"""AsyncAPI documents (2.x and 3.x): the server to speak to, and the address to speak at."""
+"""AsyncAPI documents (2.x and 3.x): the server and the address of a channel."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onward.nodes.failures import Refused
+from onward.nodes.failures import bad_request
+from onward.nodes.serverless.document_refs import fill_variables, follow_refs
 
-_VARIABLE = re.compile(r"\{([^{}]+)\}")
-SPOKEN = ("http", "https", "amqp", "amqps")
+_PROTOCOLS = ("http", "https", "amqp", "amqps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class MessageRoute:
     """What the document says about the channel in terms of the protocol."""
 
 
-def find_way(
+def find_route(
     document: Any,
     *,
     channel: str | None,
@@ -33,31 +32,26 @@ def find_way(
     variables: Mapping[str, Any],
     protocol: str | None,
 ) -> MessageRoute:
-    """Return the way to a channel, or to that of an operation. Raises Refused."""
+    """Return the route to a channel, or to that of an operation. Raises RefusedError."""
     if not isinstance(document, Mapping) or "asyncapi" not in document:
-        raise refused("the document is no AsyncAPI document")
-    new = str(document["asyncapi"]).startswith("3.")
+        raise bad_request("the document is no AsyncAPI document")
+    version_3 = str(document["asyncapi"]).startswith("3.")
     if channel is None:
-        if not new:
-            raise refused("operations are of AsyncAPI 3: name a channel")
+        if not version_3:
+            raise bad_request("operations are of AsyncAPI 3: name a channel")
         described = _named(document, "operations", str(operation))
-        target = _follow(document, described.get("channel"))
+        target = follow_refs(document, described.get("channel"))
         name = str((described.get("channel") or {}).get("$ref", "")).rpartition("/")[2]
     else:
         target, name = _named(document, "channels", channel), channel
-    spoken, url = _server(document, server, variables, protocol, new)
-    family = "amqp" if spoken.startswith("amqp") else "http"
+    speaks, url = _server(document, server, variables, protocol, version_3)
+    family = "amqp" if speaks.startswith("amqp") else "http"
     bindings = target.get("bindings")
-    mine = bindings.get(family) if isinstance(bindings, Mapping) else None
-    address = str(target.get("address") or name) if new else name
+    bindings = bindings.get(family) if isinstance(bindings, Mapping) else None
+    address = str(target.get("address") or name) if version_3 else name
     return MessageRoute(
-        spoken, url, _filled(address, variables), mine if isinstance(mine, Mapping) else {}
+        speaks, url, _fill(address, variables), bindings if isinstance(bindings, Mapping) else {}
     )
-
-
-def refused(message: str) -> Refused:
-    """Return the refusal of a call that a document does not allow."""
-    return Refused(message, "HTTP_REQUEST")
 
 
 def _named(document: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
@@ -65,8 +59,8 @@ def _named(document: Mapping[str, Any], kind: str, name: str) -> Mapping[str, An
     known = known if isinstance(known, Mapping) else {}
     if name not in known:
         some = ", ".join(map(str, list(known)[:20])) or "none"
-        raise refused(f"the document's {kind} have no {name[:60]!r}: there is {some}")
-    return _follow(document, known[name])
+        raise bad_request(f"the document's {kind} have no {name[:60]!r}: there is {some}")
+    return follow_refs(document, known[name])
 
 
 def _server(
@@ -74,52 +68,41 @@ def _server(
     name: str | None,
     variables: Mapping[str, Any],
     protocol: str | None,
-    new: bool,
+    version_3: bool,
 ) -> tuple[str, str]:
     servers = document.get("servers")
     if not isinstance(servers, Mapping) or not servers:
-        raise refused("the document has no servers")
+        raise bad_request("the document has no servers")
     names = [name] if name else list(servers)
-    for one in names:
-        server = _named(document, "servers", str(one))
-        spoken = str(server.get("protocol", ""))
-        if spoken.rstrip("s") != protocol and spoken != protocol and protocol and not name:
+    for server_name in names:
+        server = _named(document, "servers", str(server_name))
+        speaks = str(server.get("protocol", ""))
+        if protocol not in (None, speaks, speaks.rstrip("s")) and not name:
             continue
-        if spoken not in SPOKEN:
-            text = f"the server {one!r} speaks {spoken!r}: only {', '.join(SPOKEN)} are spoken here"
-            raise refused(text)
+        if speaks not in _PROTOCOLS:
+            known = ", ".join(_PROTOCOLS)
+            raise bad_request(
+                f"the server {server_name!r} speaks {speaks!r}: only {known} are supported"
+            )
         defaults = {
             key: value.get("default")
             for key, value in (server.get("variables") or {}).items()
             if isinstance(value, Mapping)
         }
-        place = f"{server.get('host', '')}{server.get('pathname') or ''}" if new else server["url"]
-        place = _filled(str(place), {**defaults, **variables})
-        return spoken, place if "://" in place else f"{spoken}://{place}"
-    raise refused(f"the document has no server that speaks {protocol}")
+        place = (
+            f"{server.get('host', '')}{server.get('pathname') or ''}"
+            if version_3
+            else server["url"]
+        )
+        place = _fill(str(place), {**defaults, **variables})
+        return speaks, place if "://" in place else f"{speaks}://{place}"
+    raise bad_request(f"the document has no server that speaks {protocol}")
 
 
-def _filled(text: str, variables: Mapping[str, Any]) -> str:
-    def value(found: re.Match[str]) -> str:
-        chosen = variables.get(found[1])
-        if chosen is None:
-            raise refused(f"the variable {found[1]!r} of {text[:100]!r} is not given")
-        return str(chosen)
+def _fill(text: str, variables: Mapping[str, Any]) -> str:
+    def value_of(name: str) -> Any:
+        if variables.get(name) is None:
+            raise bad_request(f"the variable {name!r} of {text[:100]!r} has no value")
+        return variables[name]
 
-    return _VARIABLE.sub(value, text)
-
-
-def _follow(document: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
-    for _ in range(20):
-        if not isinstance(value, Mapping):
-            return {}
-        ref = value.get("$ref")
-        if not isinstance(ref, str):
-            return value
-        if not ref.startswith("#/"):
-            raise refused(f"the document refers to {ref[:100]!r}, outside of it: bundle it first")
-        value = document
-        for part in ref[2:].split("/"):
-            name = part.replace("~1", "/").replace("~0", "~")
-            value = value.get(name) if isinstance(value, Mapping) else None
-    raise refused("the document's references go round in circles")
+    return fill_variables(text, value_of)

@@ -1,4 +1,4 @@
-"""What tasks of the Serverless Workflow DSL can call, by the names that documents use."""
+"""The node types of the Serverless Workflow DSL, by the names that documents use."""
 
 from __future__ import annotations
 

@@ -9,44 +9,24 @@ from urllib.parse import quote
 
 import msgspec
 
-from onward.kernel.outcome import Failed, NodeError, Succeeded
+from onward.kernel.outcome import Failed, Succeeded
 from onward.nodes.auth.policy import Authentication
-from onward.nodes.auth.send import DAY_S, send, with_marks
-from onward.nodes.failures import Refused
-from onward.nodes.http.body import encode_body, refused, text_of
+from onward.nodes.auth.send import send
+from onward.nodes.failures import RefusedError, bad_request, failure_of
+from onward.nodes.http.body import encode_body, text_of
 from onward.nodes.http.headers import request_headers
+from onward.nodes.http.request import DAY_S, with_work_headers
 from onward.nodes.http.url import check_url, public_url
 from onward.nodes.serverless.fetched_documents import ResourceLocation, fetch_value
-from onward.nodes.serverless.http import Output, outcome
+from onward.nodes.serverless.http import Output, http_outcome
 from onward.nodes.serverless.openapi_document import (
     OpenApiOperation,
     OpenApiParameter,
     fill_server,
     find_operation,
-    unusable_document,
 )
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import HttpRequest, OutsideError
-
-# -- Forms in several parts (multipart/form-data), of plain values.
-
-
-def encode_parts(body: Any) -> tuple[bytes, str]:
-    """Return the bytes of a form and its content type; each field is a part. Raises Refused."""
-    if not isinstance(body, Mapping):
-        raise refused("a form is made of an object, field by field")
-    boundary = secrets.token_hex(16)
-    parts = []
-    for name, value in body.items():
-        if any(character in name for character in '"\r\n'):
-            raise refused(f"{name[:60]!r} cannot be the name of a field of a form")
-        plain = not isinstance(value, list | Mapping)
-        kind = "" if plain else "content-type: application/json\r\n"
-        head = f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n{kind}\r\n'
-        parts.append(f"{head}{text_of(value)}\r\n".encode())
-    data = b"".join(parts) + f"--{boundary}--\r\n".encode()
-    return data, f"multipart/form-data; boundary={boundary}"
-
 
 _SEPARATORS = {"ssv": " ", "spaceDelimited": " ", "tsv": "\t", "pipes": "|", "pipeDelimited": "|"}
 _FORM = "application/x-www-form-urlencoded"
@@ -76,11 +56,9 @@ class CallOpenapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             request = self._request(operation, tools)
             where = f"{request.method} {public_url(request.url)}"
             answer = await send(tools, request, self.authentication)
-        except Refused as verdict:
-            return Failed(NodeError(str(verdict), verdict.code))
-        except OutsideError as error:
-            return Failed(NodeError(f"{where}: {error}", error.code))
-        return outcome(request, answer, self.output, self.redirect)
+        except (RefusedError, OutsideError) as problem:
+            return failure_of(problem, where)
+        return http_outcome(request, answer, self.output, self.redirect)
 
     def _request(self, operation: OpenApiOperation, tools: Tools) -> HttpRequest:
         left = dict(self.parameters or {})
@@ -90,27 +68,27 @@ class CallOpenapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             value = left.pop(parameter.name, None)
             if value is None:
                 if parameter.required:
-                    raise unusable_document(
-                        f"the {parameter.place} parameter {parameter.name!r} is not given"
+                    raise bad_request(
+                        f"the {parameter.place} parameter {parameter.name!r} is missing"
                     )
                 continue
             match parameter.place:
                 case "path":
-                    written = quote(_joined(value, parameter), safe=",")
+                    written = quote(_join(value, parameter), safe=",")
                     path = path.replace("{" + parameter.name + "}", written)
                 case "query":
                     query += _pairs(value, parameter)
                 case "header":
-                    headers[parameter.name] = _joined(value, parameter)
+                    headers[parameter.name] = _join(value, parameter)
                 case "cookie":
-                    cookies.append(f"{parameter.name}={quote(_joined(value, parameter), safe=',')}")
+                    cookies.append(f"{parameter.name}={quote(_join(value, parameter), safe=',')}")
                 case "body":
                     body = value
                 case "formData":
                     form[parameter.name] = value
                 case _:
-                    raise unusable_document(
-                        f"parameter {parameter.name!r} is in {parameter.place!r}, which is nowhere"
+                    raise bad_request(
+                        f"parameter {parameter.name!r} has an unknown place, {parameter.place!r}"
                     )
         url = fill_server(operation, left).rstrip("/") + path
         body = form or _body(operation, body, left)
@@ -119,8 +97,8 @@ class CallOpenapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if cookies:
             headers["cookie"] = "; ".join(cookies)
         check_url(url)
-        ready = with_marks(request_headers(headers), operation.method, tools)
-        data = _encoded(body, operation.content_types, ready)
+        ready = with_work_headers(request_headers(headers), operation.method, tools)
+        data = _encode(body, operation.content_types, ready)
         return HttpRequest(
             method=operation.method,
             url=url,
@@ -133,33 +111,48 @@ class CallOpenapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def _body(operation: OpenApiOperation, body: Any, left: dict[str, Any]) -> Any:
-    """Return the body: what was named so, or all that is left. Raises Refused for what has none."""
+    """Return the body: the parameter `body`, or all that are left. Raises RefusedError."""
     if body is None and operation.content_types and "body" in left:
         body = left.pop("body")
     elif body is None and operation.content_types and left:
         body, left = left, {}
     if left:
         known = ", ".join(parameter.name for parameter in operation.parameters) or "none"
-        raise unusable_document(
-            f"the operation has no parameter {next(iter(left))!r}: it has {known}"
-        )
+        raise bad_request(f"the operation has no parameter {next(iter(left))!r}: it has {known}")
     if body is None and operation.body_required:
-        raise unusable_document("the operation needs a body: give it as the parameter `body`")
+        raise bad_request("the operation needs a body: give it as the parameter `body`")
     return body
 
 
-def _encoded(body: Any, types: tuple[str, ...], headers: dict[str, str]) -> bytes | None:
+def _encode(body: Any, types: tuple[str, ...], headers: dict[str, str]) -> bytes | None:
     if body is None:
         return None
     kind = headers.get("content-type") or _preferred(types, body)
     if kind == _MULTIPART:
-        data, kind = encode_parts(body)
+        data, kind = _encode_parts(body)
         headers["content-type"] = kind
         return data
     headers["content-type"] = kind
     if kind.partition(";")[0].endswith("json") and isinstance(body, str):
         return msgspec.json.encode(body)
     return encode_body(body, kind)[0]
+
+
+def _encode_parts(body: Any) -> tuple[bytes, str]:
+    """Return the bytes of a form and its content type: each field is a part."""
+    if not isinstance(body, Mapping):
+        raise bad_request("a form must be an object: each of its fields is a part")
+    boundary = secrets.token_hex(16)
+    parts = []
+    for name, value in body.items():
+        if any(character in name for character in '"\r\n'):
+            raise bad_request(f"{name[:60]!r} cannot be the name of a field of a form")
+        plain = not isinstance(value, list | Mapping)
+        kind = "" if plain else "content-type: application/json\r\n"
+        head = f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n{kind}\r\n'
+        parts.append(f"{head}{text_of(value)}\r\n".encode())
+    data = b"".join(parts) + f"--{boundary}--\r\n".encode()
+    return data, f"multipart/form-data; boundary={boundary}"
 
 
 def _preferred(types: tuple[str, ...], body: Any) -> str:
@@ -172,29 +165,27 @@ def _preferred(types: tuple[str, ...], body: Any) -> str:
         return forms[0]
     if types and isinstance(body, str):
         return types[0]
-    raise unusable_document(
-        f"a body of the type {', '.join(types)[:200]} cannot be made from this value"
-    )
+    raise bad_request(f"a body of the type {', '.join(types)[:200]} cannot be made from this value")
 
 
-def _joined(value: Any, one: OpenApiParameter) -> str:
+def _join(value: Any, parameter: OpenApiParameter) -> str:
     """Return a value as one text: items and fields with commas between them."""
-    separator = _SEPARATORS.get(one.style, ",")
+    separator = _SEPARATORS.get(parameter.style, ",")
     if isinstance(value, list):
         return separator.join(text_of(item) for item in value)
     if isinstance(value, Mapping):
-        if one.explode:
+        if parameter.explode:
             return separator.join(f"{key}={text_of(item)}" for key, item in value.items())
         return separator.join(part for key, item in value.items() for part in (key, text_of(item)))
     return text_of(value)
 
 
-def _pairs(value: Any, one: OpenApiParameter) -> list[tuple[str, str]]:
+def _pairs(value: Any, parameter: OpenApiParameter) -> list[tuple[str, str]]:
     if isinstance(value, Mapping):
-        if one.style == "deepObject":
-            return [(f"{one.name}[{key}]", text_of(item)) for key, item in value.items()]
-        if one.explode:
+        if parameter.style == "deepObject":
+            return [(f"{parameter.name}[{key}]", text_of(item)) for key, item in value.items()]
+        if parameter.explode:
             return [(key, text_of(item)) for key, item in value.items()]
-    if isinstance(value, list) and one.explode:
-        return [(one.name, text_of(item)) for item in value]
-    return [(one.name, _joined(value, one))]
+    if isinstance(value, list) and parameter.explode:
+        return [(parameter.name, text_of(item)) for item in value]
+    return [(parameter.name, _join(value, parameter))]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from onward.nodes.failures import Refused
+from onward.nodes.failures import bad_request
+from onward.nodes.serverless.document_refs import fill_variables, follow_refs
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
-_DEEPEST_REF = 20
-_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,31 +42,26 @@ class OpenApiOperation:
 
 
 def find_operation(document: Any, operation_id: str, uri: str) -> OpenApiOperation:
-    """Return an operation; `uri` is where the document is from. Raises Refused."""
+    """Return an operation; `uri` is where the document is from. Raises RefusedError."""
     if not isinstance(document, Mapping) or not isinstance(document.get("paths"), Mapping):
-        raise unusable_document("the document is no OpenAPI document: it has no paths")
+        raise bad_request("the document is no OpenAPI document: it has no paths")
     old = str(document.get("swagger", "")).startswith("2.")
     if not old and not str(document.get("openapi", "")).startswith("3."):
-        raise unusable_document("the document is neither OpenAPI 3 nor Swagger 2.0")
+        raise bad_request("the document is neither OpenAPI 3 nor Swagger 2.0")
     known = []
     for path, item, method, found in _operations(document):
         if found.get("operationId") == operation_id:
             return _operation(document, old, uri, path, item, method, found)
         known.append(str(found.get("operationId")))
     some = ", ".join(known[:20])
-    raise unusable_document(f"the document has no operation {operation_id[:60]!r}: it has {some}")
-
-
-def unusable_document(message: str) -> Refused:
-    """Return the refusal of a call that a document does not allow."""
-    return Refused(message, "HTTP_REQUEST")
+    raise bad_request(f"the document has no operation {operation_id[:60]!r}: it has {some}")
 
 
 def _operations(
     document: Mapping[str, Any],
 ) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
     for path, raw in document["paths"].items():
-        item = _follow(document, raw)
+        item = follow_refs(document, raw)
         for method in _METHODS:
             found = item.get(method)
             if isinstance(found, Mapping):
@@ -85,8 +79,8 @@ def _operation(
 ) -> OpenApiOperation:
     parameters: dict[tuple[str, str], OpenApiParameter] = {}
     for raw in (*(item.get("parameters") or ()), *(found.get("parameters") or ())):
-        one = _parameter(_follow(document, raw), old)
-        parameters[one.name, one.place] = one
+        parameter = _parameter(follow_refs(document, raw), old)
+        parameters[parameter.name, parameter.place] = parameter
     variables: Mapping[str, Any] = {}
     if old:
         server = _old_server(document, uri)
@@ -98,14 +92,14 @@ def _operation(
             types = ()
         else:
             types = types or ("application/json",)
-        needed = any(
+        body_required = any(
             parameter.required for parameter in parameters.values() if parameter.place == "body"
         )
         accepts = tuple(found.get("produces") or document.get("produces") or ())
     else:
         server, variables = _server(document, item, found, uri)
-        body = _follow(document, found.get("requestBody") or {})
-        types, needed = tuple(body.get("content") or ()), bool(body.get("required"))
+        body = follow_refs(document, found.get("requestBody") or {})
+        types, body_required = tuple(body.get("content") or ()), bool(body.get("required"))
         accepts = tuple(_answers(document, found))
     return OpenApiOperation(
         method=method.upper(),
@@ -114,12 +108,9 @@ def _operation(
         variables=variables,
         parameters=tuple(parameters.values()),
         content_types=types,
-        body_required=needed,
+        body_required=body_required,
         accepts=", ".join(dict.fromkeys(accepts)),
     )
-
-
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 def _parameter(raw: Mapping[str, Any], old: bool) -> OpenApiParameter:
@@ -129,8 +120,8 @@ def _parameter(raw: Mapping[str, Any], old: bool) -> OpenApiParameter:
         explode = style == "multi"
     else:
         style = str(raw.get("style") or ("form" if place in ("query", "cookie") else "simple"))
-        given = raw.get("explode")
-        explode = style == "form" if given is None else bool(given)
+        stated = raw.get("explode")
+        explode = style == "form" if stated is None else bool(stated)
     return OpenApiParameter(
         name=str(raw.get("name")),
         place=place,
@@ -144,7 +135,7 @@ def _answers(document: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[
     responses = found.get("responses")
     for status, raw in (responses if isinstance(responses, Mapping) else {}).items():
         if str(status).startswith("2"):
-            yield from _follow(document, raw).get("content") or ()
+            yield from follow_refs(document, raw).get("content") or ()
 
 
 def _server(
@@ -167,37 +158,17 @@ def _old_server(document: Mapping[str, Any], uri: str) -> str:
     return f"{scheme}://{host}{document.get('basePath') or ''}"
 
 
-def fill_server(operation: OpenApiOperation, given: dict[str, Any]) -> str:
-    """Return the URL of the server; what `given` says about its variables is taken out of it."""
+def fill_server(operation: OpenApiOperation, parameters: dict[str, Any]) -> str:
+    """Return the URL of the server; the parameters that are its variables are removed."""
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1]
+    def value_of(name: str) -> Any:
         described = operation.variables.get(name)
         described = described if isinstance(described, Mapping) else {}
-        chosen = given.pop(name, described.get("default"))
+        chosen = parameters.pop(name, described.get("default"))
         allowed = described.get("enum")
         if chosen is None or (allowed and chosen not in allowed):
             known = f": use one of {', '.join(map(str, allowed))}" if allowed else ""
-            raise unusable_document(f"the server's variable {name!r} cannot be {chosen!r}{known}")
-        return str(chosen)
+            raise bad_request(f"the server's variable {name!r} cannot be {chosen!r}{known}")
+        return chosen
 
-    return _VARIABLE.sub(value, operation.server)
-
-
-def _follow(document: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
-    """Return what a value is, through references inside the document."""
-    for _ in range(_DEEPEST_REF):
-        if not isinstance(value, Mapping):
-            return {}
-        ref = value.get("$ref")
-        if not isinstance(ref, str):
-            return value
-        if not ref.startswith("#/"):
-            raise unusable_document(
-                f"the document refers to {ref[:100]!r}, outside of it: bundle it first"
-            )
-        value = document
-        for part in ref[2:].split("/"):
-            name = part.replace("~1", "/").replace("~0", "~")
-            value = value.get(name) if isinstance(value, Mapping) else None
-    raise unusable_document("the document's references go round in circles")
+    return fill_variables(operation.server, value_of)

@@ -1,4 +1,4 @@
-"""`run` of the Serverless Workflow DSL: a command of the shell, a script, a container."""
+"""`run` of the Serverless Workflow DSL: a shell command, a script, a container, a workflow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from onward.kernel.ids import derive
 from onward.kernel.outcome import Awaits, Failed, NodeError, Succeeded
-from onward.nodes.failures import Refused
+from onward.nodes.failures import RefusedError, failure_of
 from onward.nodes.serverless.fetched_documents import ResourceLocation, fetch_text
 from onward.ports.nodes.commands import Command, CommandKind, CommandResult
 from onward.ports.nodes.node import Tools
@@ -27,8 +27,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_DETAIL = 2_000
 
 
-class _Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every kind of process has."""
+class _RunProcess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The fields and the course that every kind of process shares."""
 
     kind: ClassVar[CommandKind]
     awaited: bool = msgspec.field(default=True, name="await")
@@ -38,11 +38,11 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     environment: dict[str, Scalar] | None = None
 
     async def command(self, tools: Tools) -> Command:
-        """Return what to execute. Raises Refused and OutsideError."""
+        """Return what to execute. Raises RefusedError and OutsideError."""
         raise NotImplementedError
 
-    async def ended(self, tools: Tools) -> None:
-        """See to what is to be done after the end of a process that was waited for."""
+    async def finish(self, tools: Tools) -> None:
+        """Do what is due after the end of a process that was awaited."""
 
     async def run(self, tools: Tools) -> Succeeded | Failed:
         """Run the process, or only start it."""
@@ -52,14 +52,14 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
                 await tools.commands.start(self.kind, command)
                 return Succeeded(None)
             finished = await tools.commands.run(self.kind, command)
-            await self.ended(tools)
-        except (OutsideError, Refused) as problem:
-            return Failed(NodeError(str(problem), problem.code))
+            await self.finish(tools)
+        except (OutsideError, RefusedError) as problem:
+            return failure_of(problem)
         return self._outcome(finished)
 
     def _outcome(self, finished: CommandResult) -> Succeeded | Failed:
         stdout, stderr = (
-            one.decode("utf-8", "replace") for one in (finished.stdout, finished.stderr)
+            stream.decode("utf-8", "replace") for stream in (finished.stdout, finished.stderr)
         )
         match self.returned:
             case "code":
@@ -69,19 +69,19 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             case "none":
                 return Succeeded(None)
         if finished.code != 0:
-            said = (stderr or stdout).strip()[-_LONGEST_DETAIL:]
+            text = (stderr or stdout).strip()[-_LONGEST_DETAIL:]
             message = f"the {self.kind} ended with code {finished.code}"
-            return Failed(NodeError(f"{message}: {said}" if said else message, "RUN_FAILED"))
+            return Failed(NodeError(f"{message}: {text}" if text else message, "RUN_FAILED"))
         return Succeeded(stderr if self.returned == "stderr" else stdout)
 
-    def _given(self) -> dict[str, Any]:
+    def _shared(self) -> dict[str, Any]:
         return {"stdin": _bytes(self.stdin), "environment": _texts(self.environment or {})}
 
     def _arguments(self) -> tuple[str, ...]:
         return as_texts(self.arguments or ())
 
 
-class RunShell(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RunShell(_RunProcess, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Run a command of the shell."""
 
     kind: ClassVar[CommandKind] = "shell"
@@ -89,11 +89,11 @@ class RunShell(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     async def command(self, tools: Tools) -> Command:
         """Return the shell with its command."""
-        return Command(argv=_shell(self.shell, self._arguments()), **self._given())
+        return Command(argv=_shell(self.shell, self._arguments()), **self._shared())
 
 
-class RunScript(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run a script, in a folder of its own: one that is given, or one that is fetched now."""
+class RunScript(_RunProcess, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Run a script, in a folder of its own: its code is in the document, or fetched now."""
 
     kind: ClassVar[CommandKind] = "script"
     language: Literal["python", "js", "javascript"]
@@ -108,10 +108,10 @@ class RunScript(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
         else:
             start, file = ["node"], "script.js"
         argv = (*start, file, *self._arguments())
-        return Command(argv=argv, files={file: code.encode()}, **self._given())
+        return Command(argv=argv, files={file: code.encode()}, **self._shared())
 
 
-class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RunContainer(_RunProcess, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Run a container; one that is left over from a worker that died is removed first."""
 
     kind: ClassVar[CommandKind] = "container"
@@ -125,16 +125,16 @@ class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long after its end a container is removed eventually."""
     pull: Literal["ifNotPresent", "always", "never"] = "ifNotPresent"
 
-    async def ended(self, tools: Tools) -> None:
+    async def finish(self, tools: Tools) -> None:
         """Have the container removed after a while: by a process that does not need this one."""
         if self.cleanup == "eventually":
-            argv = ("/bin/sh", "-c", self._later(self._name(tools)))
+            argv = ("/bin/sh", "-c", self._remove_later(self._name(tools)))
             await tools.commands.start(self.kind, Command(argv=argv))
 
     def _name(self, tools: Tools) -> str:
         return self.name or f"onward-{derive(tools.idempotency_key, 'container')[:20]}"
 
-    def _later(self, name: str) -> str:
+    def _remove_later(self, name: str) -> str:
         # By its id: until then the name may be that of another one.
         return _ENGINE_LATER.replace("NAME", name).replace("SECONDS", f"{self.after_ms / 1000:g}")
 
@@ -142,7 +142,9 @@ class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Return the engine with the container to run."""
         name = self._name(tools)
         if not _SAFE.fullmatch(name) or not self.image or self.image.startswith("-"):
-            raise Refused("the name of a container, or its image, cannot be one", "RUN_INVALID")
+            raise RefusedError(
+                "the name of a container, or its image, cannot be one", "RUN_INVALID"
+            )
         options = ["--name", name, "--pull", _PULL[self.pull], "--interactive"]
         options += ["--env-file", "environment"]  # so that nothing of it is on a command line
         options += ["--rm"] if self.cleanup == "always" else ["--label", f"onward={self.cleanup}"]
@@ -155,12 +157,12 @@ class RunContainer(_Run, frozen=True, kw_only=True, forbid_unknown_fields=True):
             inner = _shell(self.container_command, inner)
         script = _ENGINE.replace("NAME", name)
         if self.cleanup == "eventually" and not self.awaited:
-            script = script.replace("exec ", "") + self._later(name)
+            script = script.replace("exec ", "") + self._remove_later(name)
         return Command(
             argv=("/bin/sh", "-c", script, "sh", "run", *options, self.image, *inner),
             undo=("/bin/sh", "-c", _ENGINE_GONE.replace("NAME", name)),
             stdin=_bytes(self.stdin),
-            files={"environment": _lines(_texts(self.environment or {}))},
+            files={"environment": _environment_file(_texts(self.environment or {}))},
         )
 
 
@@ -189,18 +191,18 @@ def _text(value: Any) -> str:
 
 
 def as_texts(values: Iterable[Any]) -> tuple[str, ...]:
-    """Return values as a process gets them: what is no text is written as JSON."""
+    """Return values as arguments of a process: a value that is no text is written as JSON."""
     return tuple(map(_text, values))
 
 
-def _texts(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _text(one) for name, one in given.items()}
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _text(value) for name, value in values.items()}
 
 
-def _lines(environment: Mapping[str, str]) -> bytes:
+def _environment_file(environment: Mapping[str, str]) -> bytes:
     for name, value in environment.items():
         if not _VARIABLE.fullmatch(name) or "\n" in value:
-            raise Refused(f"{name!r} cannot be a variable of one line", "RUN_INVALID")
+            raise RefusedError(f"{name!r} cannot be a variable of one line", "RUN_INVALID")
     return "".join(f"{name}={value}\n" for name, value in environment.items()).encode()
 
 
@@ -209,7 +211,7 @@ def _bytes(value: Any) -> bytes:
 
 
 class RunWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Run another workflow, and wait for its end unless it is not to be waited for."""
+    """Run another workflow, and wait for its end unless `await` is false."""
 
     workflow: str
     version: str = "latest"
@@ -223,5 +225,5 @@ class RunWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 self.workflow, self.version, self.input, waits=self.awaited
             )
         except OutsideError as problem:
-            return Failed(NodeError(str(problem), problem.code))
+            return failure_of(problem)
         return Awaits(name=f"run:{child}") if self.awaited else Succeeded(None)

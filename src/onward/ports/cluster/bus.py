@@ -13,7 +13,7 @@ from onward.errors import OnwardError, UnavailableError
 
 
 class BusError(OnwardError):
-    """The bus could not take a message, is not there, or will not do."""
+    """The bus could not take a message, is not there, or cannot be used."""
 
 
 class BusUnavailableError(BusError, UnavailableError):
@@ -21,7 +21,7 @@ class BusUnavailableError(BusError, UnavailableError):
 
 
 class Delivery(Protocol):
-    """One message, handed to one consumer."""
+    """One message, delivered to one consumer."""
 
     @property
     def body(self) -> bytes:
@@ -34,11 +34,11 @@ class Delivery(Protocol):
         ...
 
     async def ack(self) -> None:
-        """Say that it is dealt with. Without effect once the connection it came by is gone."""
+        """Acknowledge it. Without effect once the connection it came by is gone."""
         ...
 
     async def give_back(self) -> None:
-        """Return it to its queue unhandled, for anyone: what a worker that stops does."""
+        """Return it to its queue unhandled, for any consumer: what a worker that stops does."""
         ...
 
 
@@ -57,7 +57,7 @@ class Bus(Protocol):
     def consume(self, queue: str, *, prefetch: int) -> AsyncGenerator[Delivery]:
         """Iterate over deliveries, at most `prefetch` of them not yet acknowledged.
 
-        Goes on after the connection was lost and found again; ends when it is closed.
+        Continues after the connection was lost and restored; ends when the bus is closed.
         """
         ...
 

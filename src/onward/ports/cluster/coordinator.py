@@ -13,9 +13,9 @@ class Coordinator(Protocol):
     """Every operation is atomic, and answers the same however often it is asked."""
 
     async def claim(self, token: Token) -> Verdict:
-        """Say whether the bearer of `token` may execute it."""
+        """Return whether the holder of `token` may execute it."""
         ...
 
-    async def answer(self, run: str, effect: Asks[R]) -> R:
-        """Answer a question of the kernel about one state of a run (`Token.run`)."""
+    async def answer(self, state_id: str, effect: Asks[R]) -> R:
+        """Answer a question of the kernel about one state of a run."""
         ...

@@ -1,7 +1,7 @@
-"""Looking at a run that goes on: what its coordinator and its timers hold, and what was put aside.
+"""Inspecting a run: what its coordinator and its timers hold, and what is in quarantine.
 
-Looking changes nothing and waits for nobody. It is no transaction either: a run that moves while
-it is looked at may show parts of two moments.
+An inspection changes nothing and waits for nothing. It is no transaction either: a run that moves
+meanwhile may show parts of two moments.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     live: int = 1
     claimed: frozenset[str] = frozenset()
-    """Tokens that somebody executes or has executed."""
+    """Tokens that a worker executes or has executed."""
     fates: Mapping[str, tuple[str, int]] = {}
     """Step -> the outcome that is followed, and how many children it has."""
     left: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class ScopeState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Barrier(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a split that waits for its items."""
+    """One instance of a split that waits for its items."""
 
     split: str
     origin: Token
@@ -64,23 +64,23 @@ class TimerState(msgspec.Struct, frozen=True, kw_only=True):
     """A timer of the run."""
 
     due_ms: int
-    """When it is due; of a leased one, when the lease runs out."""
+    """When it is due; of a leased one, when the lease expires."""
     leased: bool
     """A scheduler has taken it to send its token."""
     token: Token
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The message of a node that runs for long: acknowledged, and kept by a timer."""
+    """The message of a node that runs for long: acknowledged, and stored in a timer."""
 
     until_ms: int
     over: bool
-    """It has run out: a scheduler is sending the message again."""
+    """It has expired: a scheduler is sending the message again."""
     token: Token
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about a run at one look."""
+    """The state of a run as an inspector found it."""
 
     over: bool = False
     """The coordinator knows that the run has ended."""
@@ -90,32 +90,32 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     leases: Mapping[str, Lease] = {}
     """By token. They are no timers of the workflow."""
     notes: Mapping[str, HeldToken | DeliveryFailure] = {}
-    """By token: who holds it, or why and when it comes again."""
+    """By token: its holder, or why and when it is retried."""
     workers: Mapping[str, int] = {}
-    """When each worker was last heard of, epoch ms."""
+    """When each worker was last seen, epoch ms."""
     queued: tuple[Token, ...] | None = None
-    """Every token that is queued or in hand; None where a broker has them and does not tell."""
+    """Every token that is queued or held; None where a broker has them and does not list them."""
     unreadable: int = 0
     """Queued messages that are no tokens."""
     paused: bool = False
-    """Nothing of the run may begin."""
+    """No node of the run may start."""
     parked: tuple[Token, ...] = ()
-    """Tokens that wait for a paused run to go on."""
+    """Tokens that wait for a paused run to be resumed."""
     unread: int = 0
-    """Scopes and barriers beyond the number that is looked at."""
+    """Scopes and barriers beyond the number that is read."""
 
 
 class Inspector(Protocol):
-    """Looks at runs."""
+    """Inspects runs."""
 
-    async def look(self, execution_id: str) -> Snapshot:
+    async def look(self, state_id: str) -> Snapshot:
         """Return what is known about a run; an empty snapshot for one that is not known."""
         ...
 
 
 class QuarantineQueue(Protocol):
-    """A queue whose messages nobody consumes: they lie there until someone decides about them."""
+    """A queue without a consumer: messages stay until somebody decides about them."""
 
     async def take(self) -> list[Delivery]:
-        """Take every message, oldest first. What is not settled returns when the shelf is left."""
+        """Take every message, oldest first. What is not settled returns on closing."""
         ...

@@ -1,4 +1,4 @@
-"""Signs of life: what there is of a run that could still move it."""
+"""Signs of life: what is left of a run that could still move it."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import NamedTuple, Protocol
 
 
 class RunPulse(NamedTuple):
-    """What one look at a run's state shows."""
+    """The signs of life of one state of a run."""
 
     born: bool
     """Its state is there."""
     ended: bool
-    """It ended in this state, whether or not that is known anywhere else."""
+    """It ended in this state, whether or not that was reported."""
     timers: int
     """Timers and leases: each will send a message."""
     holders: frozenset[str]
-    """Workers that have a message of it in hand, or had one when they died."""
+    """Workers that hold a message of it, or held one when they died."""
     probe: str
-    """The last probe that has come through the queue."""
+    """The last probe that has passed through the queue."""
     claimed: bool = True
     """Whether any message of it was ever handled."""
 
 
 class RunLiveness(Protocol):
-    """Looks at runs, and lets probes leave a mark."""
+    """Reads the signs of life of runs, and notes probes."""
 
-    async def take(self, runs: Sequence[str]) -> list[RunPulse]:
-        """Return the pulse of each state (`Token.run`)."""
+    async def take(self, state_ids: Sequence[str]) -> list[RunPulse]:
+        """Return the pulse of each state."""
         ...
 
-    async def mark(self, run: str, probe: str) -> None:
-        """Note that a probe came through the queue. Without effect on a state that is gone."""
+    async def mark(self, state_id: str, probe: str) -> None:
+        """Note that a probe passed through the queue. Without effect on a state that is gone."""
         ...

@@ -1,4 +1,4 @@
-"""Hearing that a run was ended by somebody, so that whoever still works on it can stop."""
+"""Hearing that a run has ended, so that workers can stop the nodes that still run for it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Protocol
 
 
 class RunEndings(Protocol):
-    """Word of runs that have ended. A word may get lost: so one can also ask."""
+    """Announcements of runs that have ended. One may get lost: so one can also ask."""
 
-    async def tell(self, run: str) -> None:
-        """Tell every worker that a state of a run (`Token.run`) is over."""
+    async def announce(self, state_id: str) -> None:
+        """Tell every worker that a state of a run is over."""
         ...
 
     def listen(self) -> AsyncIterator[str]:
-        """Iterate over the states that were told of from now on, until the connection is lost."""
+        """Iterate over the states that are announced from now on, until the connection is lost."""
         ...
 
-    async def ended(self, runs: Collection[str]) -> frozenset[str]:
+    async def ended_among(self, state_ids: Collection[str]) -> frozenset[str]:
         """Return which of these states are over."""
         ...

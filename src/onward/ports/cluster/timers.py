@@ -1,7 +1,7 @@
 """Durable timers: the one source of delay.
 
 A timer is a token and a time. It is claimed with a lease, its token is published and confirmed, and
-only then it is gone; a scheduler that dies in between leaves a lease that runs out.
+only then it is removed; a scheduler that dies in between leaves a lease that expires.
 """
 
 from __future__ import annotations
@@ -9,59 +9,59 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 
-class Due(NamedTuple):
-    """A timer whose time has come, leased to the caller."""
+class DueTimer(NamedTuple):
+    """A timer that is due, leased to the caller."""
 
     timer_id: str
-    execution_id: str
+    state_id: str
     body: bytes
 
 
 class Timers(Protocol):
     """Any number of schedulers may compete for them."""
 
-    async def set(self, execution_id: str, timer_id: str, due_ms: int, body: bytes) -> None:
-        """Set a timer; the first setting stands."""
+    async def set(self, state_id: str, timer_id: str, due_ms: int, body: bytes) -> None:
+        """Set a timer; the first setting stands. A run that has ended gets none."""
         ...
 
-    async def hasten(self, execution_id: str, timer_id: str, now_ms: int) -> None:
-        """Let a timer be due now; one that is gone, or about to be sent, is left as it is."""
+    async def hasten(self, state_id: str, timer_id: str, now_ms: int) -> None:
+        """Make a timer due now; one that is gone, or about to be sent, stays as it is."""
         ...
 
-    async def cancel(self, execution_id: str, timer_id: str) -> None:
-        """Forget a timer; one that is gone already is forgotten too."""
+    async def cancel(self, state_id: str, timer_id: str) -> None:
+        """Remove a timer, if it is still there."""
         ...
 
-    async def cancel_all(self, execution_id: str) -> None:
-        """Forget every timer of a run that has ended."""
+    async def cancel_all(self, state_id: str) -> None:
+        """Remove every timer of a state that is over."""
         ...
 
-    async def park(self, execution_id: str, token_id: str, until_ms: int, body: bytes) -> bool:
-        """Keep the message of a paused run until `unpark`, or for so long at most.
+    async def park(self, state_id: str, token_id: str, until_ms: int, body: bytes) -> bool:
+        """Store the message of a paused run until `unpark`, or until a time at the latest.
 
-        False, and nothing is kept: the run is not paused (any more).
+        False, and nothing is stored: the run is not paused (any more).
         """
         ...
 
-    async def unpark(self, execution_id: str, now_ms: int) -> int:
-        """Let every parked message of a run be sent now, and say how many there were."""
+    async def unpark(self, state_id: str, now_ms: int) -> int:
+        """Have every parked message of a run sent now, and return their number."""
         ...
 
-    async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[Due]:
-        """Lease timers that are due, earliest first, and those whose lease has run out."""
+    async def claim_due(self, now_ms: int, lease_ms: int, limit: int) -> list[DueTimer]:
+        """Lease timers that are due, earliest first, and those whose lease has expired."""
         ...
 
-    async def confirm(self, timers: list[Due]) -> None:
-        """The tokens are published: the timers are gone."""
+    async def confirm(self, timers: list[DueTimer]) -> None:
+        """Remove timers whose tokens are published."""
         ...
 
     async def next_due(self) -> int | None:
-        """Return when the next timer is due or the next lease runs out."""
+        """Return when the next timer is due or the next lease expires."""
         ...
 
     async def wait_for_earlier(self, than_ms: int | None, timeout_s: float) -> None:
-        """Return when there is a timer due before `than_ms`, or after the time given.
+        """Return when there is a timer due before `than_ms`, or when the time is over.
 
-        Also one that was set while nobody was waiting yet.
+        Also one that was set just before the call.
         """
         ...

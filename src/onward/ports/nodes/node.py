@@ -80,7 +80,7 @@ class Runnable(Protocol):
 class DeferredNode(Protocol):
     """A node whose arguments are only computed where the secrets are known."""
 
-    def build(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+    def resolve(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
         """Return the node, or why there is none. Pure: it may be called again."""
         ...
 

@@ -168,7 +168,7 @@ class ActivityRunner:
     async def _run_deferred(self, deferred: DeferredNode, tools: Tools) -> Any:
         async def make(time_slice: TimeSlice) -> Runnable | Failed:
             with within_time_slice(time_slice):
-                return deferred.build(tools.secrets)
+                return deferred.resolve(tools.secrets)
 
         node = await self.evaluators.run_with_answers(make)
         return node if isinstance(node, Failed) else await node.run(tools)

@@ -1,10 +1,11 @@
 """Finding runs that nothing will ever move, and repairing them from their history.
 
 A run is left alone while there is any sign of life. It is lost when its state is gone, and stuck
-when its state is there but nothing was heard of it for long, no timer and no worker has anything of
-it in hand, and a probe that was sent to the end of the queue has come through it: then no message
-of it can be left either. Should the judgement be wrong all the same, no harm is done: what is left
-of the old state is void, so the run can neither end twice nor lose or double what history knows.
+when its state is there but nothing was reported about it for long, no timer and no worker holds
+anything of it, and a probe that was sent to the end of the queue has passed through it: then no
+message of it can be left either. Should that diagnosis be wrong all the same, no harm is done: what
+is left of the old state is void, so the run can neither end twice nor lose or double what history
+knows.
 """
 
 from __future__ import annotations
@@ -26,20 +27,26 @@ from onward.ports.nodes.outside import Log
 from onward.ports.storage.history_store import HistoryStore, Silence
 from onward.runtime.cluster.repair import Repairer
 from onward.runtime.queues import COMPLETION, EXECUTION, STATUS
+from onward.runtime.tasks import repeat
 
-PAGE = 500
+RUNS_PAGE = 500
 SILENT_MS = 120_000
-"""A worker that has not been heard of for this long has nothing in its hands any more."""
-PROBES_AT_ONCE = 100
-BEHIND = 200
-"""With more news than this waiting to be folded, history is not up to date enough to judge."""
+"""A worker that was last seen longer ago holds nothing any more."""
+MOST_PROBES = 100
+MOST_UNFOLDED = 200
+"""With more statuses or completions than this in a queue, history is too old to judge by."""
 
-Judgement = Literal["alive", "lost", "stuck", "untold", "suspect"]
+Diagnosis = Literal["alive", "lost", "stuck", "unreported", "suspect"]
+_CAUSES: dict[Diagnosis, str] = {
+    "lost": "its state was lost",
+    "stuck": "nothing was left that could move it",
+    "unreported": "it had ended, and that was not reported",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a run may be silent before it is looked at."""
+    """How long a run may be silent before it is examined."""
 
     lost_ms: int = 60_000
     """Until a run without a state is repaired: a run that is just starting has none yet either."""
@@ -49,13 +56,13 @@ class Patience:
 
 
 class Reconciler:
-    """Looks at every run that is silent, again and again. Any number of them may run."""
+    """Examines every run that is silent, at intervals. Any number of reconcilers may run."""
 
     def __init__(
         self,
         store: HistoryStore,
-        pulses: RunLiveness,
-        roster: WorkerRegistry,
+        liveness: RunLiveness,
+        registry: WorkerRegistry,
         bus: Bus,
         repairer: Repairer,
         depth: Callable[[str], Awaitable[int]],
@@ -64,103 +71,94 @@ class Reconciler:
         patience: Patience | None = None,
     ) -> None:
         self._store = store
-        self._pulses = pulses
-        self._roster = roster
+        self._liveness = liveness
+        self._registry = registry
         self._bus = bus
         self._repairer = repairer
         self._depth = depth
         self._clock = clock
         self._log = log
         self._patience = patience or Patience()
-        self._probed: dict[str, str] = {}
+        self._probes: dict[str, str] = {}
         """Run -> the probe that is on its way."""
 
     async def run(self) -> None:
         """Sweep until cancelled."""
-        while True:
-            await asyncio.sleep(self._patience.every_s)
-            try:
-                await self.sweep()
-            except Exception as problem:
-                # Whatever is away now (a service, most likely), the next sweep may find it back.
-                self._log.write("warning", f"silent runs could not be looked after: {problem}")
+        await asyncio.sleep(self._patience.every_s)
+        await repeat(self.sweep, self._warn, pause_s=self._patience.every_s)
+
+    def _warn(self, problem: Exception) -> None:
+        self._log.write("warning", f"silent runs could not be examined: {problem}")
 
     async def sweep(self) -> dict[str, str]:
-        """Look at every silent run once; return what was done about each that is not alive."""
-        if max([await self._depth(STATUS), await self._depth(COMPLETION)]) > BEHIND:
+        """Examine every silent run once; return what was done about each that is not alive."""
+        if max([await self._depth(STATUS), await self._depth(COMPLETION)]) > MOST_UNFOLDED:
             return {}
         now_ms = self._clock.now_ms()
-        workers = await self._roster.workers()
+        workers = await self._registry.workers()
         living = frozenset(worker.name for worker in workers if worker.seen_ms > now_ms - SILENT_MS)
         done: dict[str, str] = {}
         after = ""
         while True:
             quiet_since = now_ms - self._patience.lost_ms
-            page = await self._store.quiet(quiet_since, after=after, limit=PAGE)
-            runs = [
-                state_id_of(one.execution.execution_id, one.execution.generation) for one in page
-            ]
-            pulses = await self._pulses.take(runs) if runs else []
-            for one, pulse in zip(page, pulses, strict=True):
-                judgement = self._judge(one, pulse, living, now_ms)
-                if judgement != "alive":
-                    done[one.execution.execution_id] = await self._act(one, judgement)
-            if len(page) < PAGE:
+            page = await self._store.quiet(quiet_since, after=after, limit=RUNS_PAGE)
+            runs = [silence.execution for silence in page]
+            state_ids = [state_id_of(run.execution_id, run.generation) for run in runs]
+            pulses = await self._liveness.take(state_ids) if state_ids else []
+            for silence, pulse in zip(page, pulses, strict=True):
+                diagnosis = self._diagnose(silence, pulse, living, now_ms)
+                if diagnosis != "alive":
+                    done[silence.execution.execution_id] = await self._act(silence, diagnosis)
+            if len(page) < RUNS_PAGE:
                 break
-            after = page[-1].execution.execution_id
-        self._probed = {run: probe for run, probe in self._probed.items() if run in done}
+            after = runs[-1].execution_id
+        self._probes = {run_id: probe for run_id, probe in self._probes.items() if run_id in done}
         return done
 
-    def _judge(
+    def _diagnose(
         self, silence: Silence, pulse: RunPulse, living: frozenset[str], now_ms: int
-    ) -> Judgement:
+    ) -> Diagnosis:
         if not pulse.born and not pulse.ended:
             return "lost"
-        # Of one that nobody has begun there can be nothing but its first messages.
+        # Of a run that no worker has claimed there can be nothing but its first messages.
         if pulse.claimed and silence.heard_ms > now_ms - self._patience.stuck_ms:
             return "alive"
         if pulse.ended:
-            return "untold"
+            return "unreported"
         if pulse.timers or pulse.holders & living:
             return "alive"
-        probe = _probe_of(silence)
-        return "stuck" if pulse.probe == probe else "suspect"
+        return "stuck" if pulse.probe == _probe_of(silence) else "suspect"
 
-    async def _act(self, silence: Silence, judgement: Judgement) -> str:
-        if judgement == "suspect":
+    async def _act(self, silence: Silence, diagnosis: Diagnosis) -> str:
+        if diagnosis == "suspect":
             return await self._probe(silence)
-        execution = silence.execution
-        why = {
-            "lost": "its state was lost",
-            "stuck": "nothing was left that could move it",
-            "untold": "it ended and nobody was told",
-        }[judgement]
-        done = await self._repairer.repair(execution, why)
-        text = f"the run was repaired ({done}): {why}"
-        self._log.write("warning", text, run=execution.execution_id)
+        run, cause = silence.execution, _CAUSES[diagnosis]
+        done = await self._repairer.repair(run, cause)
+        text = f"the run was repaired ({done}): {cause}"
+        self._log.write("warning", text, run=run.execution_id)
         return done
 
     async def _probe(self, silence: Silence) -> str:
-        execution, probe = silence.execution, _probe_of(silence)
-        if self._probed.get(execution.execution_id) == probe or len(self._probed) >= PROBES_AT_ONCE:
+        run, probe = silence.execution, _probe_of(silence)
+        if self._probes.get(run.execution_id) == probe or len(self._probes) >= MOST_PROBES:
             return "waiting"
-        start = await self._store.start_of(execution.execution_id)
+        start = await self._store.start_of(run.execution_id)
         try:
             first = decode_tokens(start)[0]
         except (MessageError, IndexError):
-            return await self._repairer.repair(execution, "nothing was left that could move it")
+            return await self._repairer.repair(run, _CAUSES["stuck"])
         token = msgspec.structs.replace(
             first,
             signal="probe",
             token_id=probe,
             accumulated_context={},
             context_refs={},
-            generation=execution.generation,
+            generation=run.generation,
         )
         await self._bus.publish(EXECUTION, encode_message(token))
-        self._probed[execution.execution_id] = probe
+        self._probes[run.execution_id] = probe
         text = "the run is silent: looking for its messages"
-        self._log.write("info", text, run=execution.execution_id)
+        self._log.write("info", text, run=run.execution_id)
         return "probed"
 
 

@@ -1,4 +1,4 @@
-"""A scheduler: sends tokens whose time has come. Any number of them may run.
+"""A scheduler: sends the tokens of timers that are due. Any number of them may run.
 
 It knows no graph: what a timer sends is a token like any other (RFC 006 lets the scheduler find the
 next node; here the worker does, so a wait that is the last node needs no rule of its own).
@@ -15,46 +15,16 @@ from onward.errors import MessageError
 from onward.kernel.messages import decode_token
 from onward.ports.clock import Clock
 from onward.ports.cluster.bus import Bus
-from onward.ports.cluster.timers import Due, Timers
+from onward.ports.cluster.timers import DueTimer, Timers
 from onward.ports.telemetry import TIMER_LATENESS, TIMERS_FIRED, UNMEASURED, Meter
 from onward.runtime.queues import EXECUTION, level_of, queue_of
 
-# -- How late timers are.
-
-
-class _Sent(msgspec.Struct, frozen=True):
-    """What a token says about its time: a wait or a retry is sent when it is due."""
-
-    token_id: str = ""
-    signal: str = ""
-    sent_at: int = 0
-
-
-_decoder = msgspec.json.Decoder(_Sent)
-
-
-def tell_lateness(meter: Meter, sent: Sequence[Due], now_ms: int) -> None:
-    """Count timers whose tokens are sent at `now_ms`, and how late those that say so are.
-
-    A time-out carries the time at which it was set, and a lease that of its message: they are
-    counted only.
-    """
-    meter.add(TIMERS_FIRED, amount=len(sent))
-    for timer in sent:
-        try:
-            token = _decoder.decode(timer.body)
-        except msgspec.DecodeError:
-            continue
-        if token.token_id == timer.timer_id and token.signal != "timeout" and token.sent_at:
-            meter.observe(TIMER_LATENESS, max(0, now_ms - token.sent_at) / 1000)
-
-
-BATCH = 250
-BATCHES = 16
+BATCH_TIMERS = 250
+MOST_BATCHES = 16
 """How many batches are on their way at most."""
 LEASE_MS = 30_000
-LOOK_AGAIN_S = 5.0
-"""However quiet it is, look this often: a wake-up may get lost with a connection."""
+LONGEST_SLEEP_S = 5.0
+"""However quiet it is, poll this often: a wake-up may get lost with a connection."""
 
 
 class Scheduler:
@@ -67,48 +37,78 @@ class Scheduler:
         self._meter = meter
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Send until cancelled."""
         while True:
             sent = await self.turn()
             if not sent:
                 await self._sleep()
 
     async def turn(self) -> int:
-        """Send what is due now, and say how much that was.
+        """Send the tokens that are due now, and return their number.
 
         While one batch waits for its confirms, which is most of its time, the next are sent.
         """
-        sent, room = 0, asyncio.Semaphore(BATCHES)
+        sent, room = 0, asyncio.Semaphore(MOST_BATCHES)
         async with asyncio.TaskGroup() as group:
             while True:
                 await room.acquire()
-                due = await self._timers.claim_due(self._clock.now_ms(), LEASE_MS, BATCH)
+                due = await self._timers.claim_due(self._clock.now_ms(), LEASE_MS, BATCH_TIMERS)
                 if not due:
                     return sent
                 sent += len(due)
                 group.create_task(self._deliver(due, room))
 
-    async def _deliver(self, due: list[Due], room: asyncio.Semaphore) -> None:
+    async def _deliver(self, due: list[DueTimer], room: asyncio.Semaphore) -> None:
         # All confirms first: a timer that is dropped before its token is safe would be lost.
         await asyncio.gather(*map(self._send, due))
         await self._timers.confirm(due)
         if self._meter is not UNMEASURED:
-            tell_lateness(self._meter, due, self._clock.now_ms())
+            measure_lateness(self._meter, due, self._clock.now_ms())
         room.release()
 
-    async def _send(self, timer: Due) -> None:
+    async def _send(self, timer: DueTimer) -> None:
         try:
             token = decode_token(timer.body)
             queue, level = queue_of(token), level_of(token)
         except MessageError:
-            # A worker will quarantine it; here it would hold up all the others.
+            # A worker will quarantine it; here it would block all the others.
             queue, level = EXECUTION, 0
         await self._bus.publish(queue, timer.body, priority=level)
 
     async def _sleep(self) -> None:
         next_ms = await self._timers.next_due()
-        delay_s = LOOK_AGAIN_S
+        delay_s = LONGEST_SLEEP_S
         if next_ms is not None:
             delay_s = min(delay_s, max(0, next_ms - self._clock.now_ms()) / 1000)
         if delay_s > 0:
             await self._timers.wait_for_earlier(next_ms, delay_s)
+
+
+# -- lateness ------------------------------------------------------------------------------------
+
+
+class _TokenTime(msgspec.Struct, frozen=True):
+    """When a token was due: a wait or a retry carries that as the time at which it is sent."""
+
+    token_id: str = ""
+    signal: str = ""
+    sent_at: int = 0
+
+
+_decoder = msgspec.json.Decoder(_TokenTime)
+
+
+def measure_lateness(meter: Meter, timers: Sequence[DueTimer], now_ms: int) -> None:
+    """Count timers whose tokens were sent at `now_ms`, and measure how late they are.
+
+    A time-out carries the time at which it was set, and a lease that of its message: these are only
+    counted.
+    """
+    meter.add(TIMERS_FIRED, amount=len(timers))
+    for timer in timers:
+        try:
+            token = _decoder.decode(timer.body)
+        except msgspec.DecodeError:
+            continue
+        if token.token_id == timer.timer_id and token.signal != "timeout" and token.sent_at:
+            meter.observe(TIMER_LATENESS, max(0, now_ms - token.sent_at) / 1000)

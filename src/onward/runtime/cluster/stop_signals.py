@@ -1,7 +1,8 @@
-"""Stopping nodes whose run has ended: nobody waits for what they come to.
+"""Stopping nodes whose run has ended: their outcome would have no effect.
 
-Whoever cancels a run tells it on a channel. A word can get lost, and a run may end in other ways
-while a branch of it is still at work, so a worker also asks now and then.
+The process that cancels a run announces it on a channel. An announcement can get lost, and a run
+may end in other ways while a branch of it is still running a node, so a worker also asks at
+intervals.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from contextlib import contextmanager
 
 from onward.ports.cluster.run_endings import RunEndings
 from onward.ports.nodes.outside import Log
-from onward.runtime.tasks import together
+from onward.runtime.tasks import repeat, together
 
-LOOK_S = 5.0
-AWAY_S = 2.0
+ASK_PAUSE_S = 5.0
+LISTEN_PAUSE_S = 2.0
 
 
 class StoppableWork:
-    """A node at work in the current task, which may be stopped."""
+    """A node that runs in the current task, and may be stopped."""
 
     def __init__(self) -> None:
         self._task = asyncio.current_task()
@@ -32,12 +33,12 @@ class StoppableWork:
             self._task.cancel()
 
     def was_stopped(self) -> bool:
-        """Say, in the task that was interrupted, whether it was by `stop` and nothing else."""
+        """Return, in the task that was interrupted, whether only `stop` interrupted it."""
         return self._stopped and self._task is not None and self._task.uncancel() == 0
 
 
 class StopListener:
-    """Stops what works for runs that have ended."""
+    """Stops the nodes of runs that have ended."""
 
     def __init__(self, endings: RunEndings, log: Log) -> None:
         self._endings = endings
@@ -45,42 +46,37 @@ class StopListener:
         self._working: dict[str, set[StoppableWork]] = {}
 
     @contextmanager
-    def working(self, run: str) -> Iterator[StoppableWork]:
+    def working(self, state_id: str) -> Iterator[StoppableWork]:
         """Let a node of a run be stopped as long as the context lasts."""
         work = StoppableWork()
-        self._working.setdefault(run, set()).add(work)
+        self._working.setdefault(state_id, set()).add(work)
         try:
             yield work
         finally:
-            works = self._working[run]
+            works = self._working[state_id]
             works.discard(work)
             if not works:
-                del self._working[run]
+                del self._working[state_id]
 
     async def run(self) -> None:
-        """Listen, and look, until cancelled."""
-        await together(self._listen(), self._look())
+        """Listen, and ask, until cancelled."""
+        await together(
+            repeat(self._listen, self._warn, pause_s=LISTEN_PAUSE_S),
+            repeat(self._ask, self._warn, pause_s=ASK_PAUSE_S),
+        )
 
     async def _listen(self) -> None:
-        while True:
-            try:
-                async for run in self._endings.listen():
-                    self._stop(run)
-            except Exception as problem:
-                self._log.write("warning", f"word of ended runs is not heard: {problem}")
-            await asyncio.sleep(AWAY_S)
+        async for state_id in self._endings.listen():
+            self._stop(state_id)
 
-    async def _look(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_S)
-            if not self._working:
-                continue
-            try:
-                for run in await self._endings.ended(tuple(self._working)):
-                    self._stop(run)
-            except Exception as problem:
-                self._log.write("warning", f"it is not known which runs have ended: {problem}")
+    async def _ask(self) -> None:
+        if self._working:
+            for state_id in await self._endings.ended_among(tuple(self._working)):
+                self._stop(state_id)
 
-    def _stop(self, run: str) -> None:
-        for work in tuple(self._working.get(run, ())):
+    def _stop(self, state_id: str) -> None:
+        for work in tuple(self._working.get(state_id, ())):
             work.stop()
+
+    def _warn(self, problem: Exception) -> None:
+        self._log.write("warning", f"it is not known which runs have ended: {problem}")

@@ -14,7 +14,7 @@ from onward.kernel.json import decode
 from onward.kernel.messages import decode_completion, decode_tokens
 from onward.kernel.program import Program
 from onward.kernel.records import Definition, RunRecord, VisitRecord
-from onward.languages.graph.dependents import changed, followers, tolerant
+from onward.languages.graph.dependents import changed_nodes, followers_of, tolerant_nodes
 from onward.languages.graph.program import GraphProgram
 from onward.ports.storage.signals import StoredSignal
 from onward.runtime.backend import Backend
@@ -148,7 +148,7 @@ class RunRetry:
             return frozenset()
         then, now = self._at.compile(before), self._at.compile(after)
         if isinstance(then, GraphProgram) and isinstance(now, GraphProgram):
-            return changed(then.document, now.document)
+            return changed_nodes(then.document, now.document)
         return frozenset()
 
     async def _input(self, run: RunRecord) -> Any:
@@ -174,7 +174,7 @@ class RunRetry:
 def outline_of(program: Program) -> RunOutline:
     """Return what follows from what in a program, as far as its language tells."""
     if isinstance(program, GraphProgram):
-        return RunOutline(followers(program.wiring), tolerant(program.wiring))
+        return RunOutline(followers_of(program.wiring), tolerant_nodes(program.wiring))
     return RunOutline()
 
 

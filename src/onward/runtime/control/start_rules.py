@@ -24,7 +24,7 @@ from onward.ports.storage.run_queries import RunQueries
 from onward.ports.storage.start_rules import ParkedRun, StartRule, StartRules
 from onward.runtime.explain.explain import RunExplanation, WaitReason
 from onward.runtime.token.start import StartOptions
-from onward.runtime.token.statuses import cancelled
+from onward.runtime.token.statuses import cancellation_of
 
 Begin = Callable[[Definition, Any, str, StartOptions], Awaitable[None]]
 
@@ -117,7 +117,7 @@ class StartGate:
         run = await self._archive.run(execution_id)
         if run is not None:
             reason = "another run of its key came before it was due"
-            message = cancelled(run.workflow_id, execution_id, run.started_ms, now_ms, reason)
+            message = cancellation_of(run, reason, now_ms)
             await self._flow.drop(message, now_ms)
 
     async def explain(self, run: RunRecord) -> RunExplanation:

@@ -38,8 +38,8 @@ from onward.runtime.embedded.turn import (
     TurnBatch,
     Visit,
 )
-from onward.runtime.token.start import DEFAULT_START, StartOptions, first_tokens
-from onward.runtime.token.statuses import cancelled, fields_of, text_of
+from onward.runtime.token.start import DEFAULT_START, StartOptions, first_tokens_of
+from onward.runtime.token.statuses import cancellation_of, fields_of, text_of
 from onward.subprocesses import uninterrupted
 
 TURN_TOKENS = 2_000
@@ -151,7 +151,7 @@ class EmbeddedEngine:
         if execution_id in self._runs or self._journal.execution(execution_id) is not None:
             raise InputError(f"there is a run called {execution_id} already; choose another id")
         run = ActiveRun(execution_id, program, JournaledCells())
-        tokens, payloads = first_tokens(program, execution_id, raw, now_ms, how)
+        tokens, payloads = first_tokens_of(program, execution_id, raw, now_ms, how)
         commit = self._handler.turn.commit
         commit.definitions.append(Definition(program.ref, program.workflow_id, source))
         commit.started.append(
@@ -241,10 +241,7 @@ class EmbeddedEngine:
         record = self._journal.execution(execution_id)
         if record is None:
             return False
-        now_ms = self._clock.now_ms()
-        return await self.end(
-            cancelled(record.workflow_id, execution_id, record.started_ms, now_ms, reason)
-        )
+        return await self.end(cancellation_of(record, reason, self._clock.now_ms()))
 
     async def end(self, message: CompletionMessage) -> bool:
         """End a run as a message says, and cancel its activities; False when another end came

@@ -19,9 +19,9 @@ from onward.ports.storage.run_queries import History
 from onward.ports.storage.start_rules import StartRules
 from onward.runtime.embedded.engine import EmbeddedEngine
 from onward.runtime.embedded.start import START
-from onward.runtime.run_control import RunControl, SplitChange, adjustment, meant
+from onward.runtime.run_control import RunControl, SplitChange, adjustment_of, concerns
 from onward.runtime.token.start import DEFAULT_START, StartOptions, decision_of
-from onward.runtime.token.statuses import cancelled, expired
+from onward.runtime.token.statuses import cancellation_of, expiry_of
 
 
 class EmbeddedRunControl:
@@ -49,7 +49,7 @@ class EmbeddedRunControl:
     async def cancel(self, run: RunRecord, reason: str) -> bool:
         if run.status == "parked":
             now_ms = self._clock.now_ms()
-            message = cancelled(run.workflow_id, run.execution_id, run.started_ms, now_ms, reason)
+            message = cancellation_of(run, reason, now_ms)
             if await self.flow.drop(message, now_ms):
                 return True
         return self._engine is not None and await self._engine.cancel(run.execution_id, reason)
@@ -57,10 +57,7 @@ class EmbeddedRunControl:
     async def expire(self, run: RunRecord) -> bool:
         if self._engine is None:
             return False
-        now_ms = self._clock.now_ms()
-        return await self._engine.end(
-            expired(run.workflow_id, run.execution_id, run.started_ms, now_ms)
-        )
+        return await self._engine.end(expiry_of(run, self._clock.now_ms()))
 
     async def pause(self, run: RunRecord) -> bool:
         await self.controls.pause(run.execution_id, self._clock.now_ms())
@@ -83,9 +80,9 @@ class EmbeddedRunControl:
             found = (await inspector.look(run.execution_id)).barriers
         changed = 0
         for barrier in found:
-            if meant(barrier, change):
+            if concerns(barrier, change):
                 done: bool | None = await self._engine.ask(
-                    run.execution_id, adjustment(barrier, change)
+                    run.execution_id, adjustment_of(barrier, change)
                 )
                 changed += bool(done)
         return changed

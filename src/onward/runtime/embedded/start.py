@@ -14,8 +14,8 @@ from onward.ports.storage.journal import Journal
 from onward.runtime.embedded.active_run import ActiveRun
 from onward.runtime.embedded.turn import TokenHandler
 from onward.runtime.signals.sender import payload_of, token_of
-from onward.runtime.token.restore import restorations
-from onward.runtime.token.start import StartOptions, renamed
+from onward.runtime.token.restore import restorations_of
+from onward.runtime.token.start import StartOptions, copy_visits
 
 START = "start"
 """Under this name an engine with an event log stores the tokens that a run started with."""
@@ -47,11 +47,11 @@ def apply_options(
             handler.store(run, [Payload(visit.output_ref, output)])
         inherited.append((visit, output))
     ended = frozenset(visit.token_id for visit in how.kept if visit.status == "success")
-    for restored in restorations(run.program, first, inherited, ended):
+    for restored in restorations_of(run.program, first, inherited, ended):
         handler.ask(run, restored)
     run.cells.put(ROOT, "kept", "", 1)
     run.inherited = frozenset((visit.token_id, visit.node_id) for visit in how.kept)
-    handler.turn.commit.node_runs += renamed(how.kept, run.execution_id)
+    handler.turn.commit.node_runs += copy_visits(how.kept, run.execution_id)
 
 
 def recover_options(run: ActiveRun, handler: TokenHandler, journal: Journal) -> None:

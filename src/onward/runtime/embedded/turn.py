@@ -62,7 +62,7 @@ from onward.runtime.activity.node_logs import NodeLogBuffer
 from onward.runtime.embedded.active_run import ActiveRun, QueuedToken
 from onward.runtime.token.context_reader import ContextReader
 from onward.runtime.token.pipeline import NoAction, decide, perform, storable
-from onward.runtime.token.statuses import failed, running, status_of, text_of
+from onward.runtime.token.statuses import quarantine_of, running_status_of, status_of, text_of
 
 MANY_ITEMS = 20
 """Of a split with more items only the newest progress in a commit is published."""
@@ -360,9 +360,14 @@ class TokenHandler:
         self.turn.commit.quarantined.append(
             QuarantineRecord(execution_id=run.execution_id, reason=reason, body=body, at_ms=now_ms)
         )
-        record = self._journal.execution(run.execution_id)
-        started_ms = record.started_ms if record else now_ms
-        self.end(run, failed(run.program.workflow_id, run.execution_id, started_ms, now_ms, reason))
+        record = self._journal.execution(run.execution_id) or RunRecord(
+            execution_id=run.execution_id,
+            workflow_id=run.program.workflow_id,
+            definition_ref=run.program.ref,
+            status="running",
+            started_ms=now_ms,
+        )
+        self.end(run, quarantine_of(record, reason, now_ms))
 
     def end(self, run: ActiveRun, message: CompletionMessage) -> None:
         """End a run now, wherever its tokens are."""
@@ -438,7 +443,7 @@ class TokenHandler:
     def _report_running(self, run: ActiveRun, token: Token) -> None:
         if (token.token_id, token.current_node) in run.inherited:
             return
-        status = running(token, self._now())
+        status = running_status_of(token, self._now())
         self.turn.messages.append(status)
         if token.execution_id in self._event_logs:
             self.turn.events.add_status(status)

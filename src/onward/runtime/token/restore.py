@@ -1,5 +1,7 @@
 """What a run had reached, restored from its history."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterable, Iterator
 
 import msgspec
@@ -17,38 +19,38 @@ from onward.kernel.signal_waits import wake_token_id
 _errors = msgspec.json.Decoder(NodeError)
 
 
-def restorations(
+def restorations_of(
     program: Program,
     start: Token,
     history: Iterable[tuple[VisitRecord, Raw | None]],
     ended: Container[str] = (),
 ) -> Iterator[Restore]:
-    """Iterate over what history can put on record: each node run comes with its output.
+    """Iterate over the outcomes that history can put on record; each visit comes with its output.
 
-    Only activities, and waits whose end is among the tokens that `ended` well: what else the engine
-    itself decided, it decides again, and just the same.
+    Only activities, and waits whose end is among the tokens that `ended` well: everything else was
+    decided by the engine, which decides it again in the same way.
     """
-    for run, output in history:
-        if run.status == "waiting" and derive(run.token_id, "resume") in ended:
-            yield _restore(run, Suspended(run.at_ms))
-        there = msgspec.structs.replace(start, current_node=run.node_id, signal="")
-        if not program.has_node(there) or not program.runs_activity(there):
+    for visit, output in history:
+        if visit.status == "waiting" and derive(visit.token_id, "resume") in ended:
+            yield _restore(visit, Suspended(visit.at_ms))
+        at_node = msgspec.structs.replace(start, current_node=visit.node_id, signal="")
+        if not program.has_node(at_node) or not program.runs_activity(at_node):
             continue
-        if run.status == "waiting" and wake_token_id(run.token_id) in ended:
-            yield _restore(run, Awaits(name="again", until_ms=run.at_ms))
-        outcome = _outcome(run, output)
+        if visit.status == "waiting" and wake_token_id(visit.token_id) in ended:
+            yield _restore(visit, Awaits(name="again", until_ms=visit.at_ms))
+        outcome = _outcome_of(visit, output)
         if outcome is not None:
-            yield _restore(run, outcome)
+            yield _restore(visit, outcome)
 
 
-def _restore(run: VisitRecord, outcome: Outcome) -> Restore:
+def _restore(visit: VisitRecord, outcome: Outcome) -> Restore:
     body = msgspec.json.encode(outcome)
-    return Restore(scope=scope_of(run.lineage), token_id=run.token_id, outcome=body)
+    return Restore(scope=scope_of(visit.lineage), token_id=visit.token_id, outcome=body)
 
 
-def _outcome(run: VisitRecord, output: Raw | None) -> Outcome | None:
-    if run.status == "success" and output is not None:
+def _outcome_of(visit: VisitRecord, output: Raw | None) -> Outcome | None:
+    if visit.status == "success" and output is not None:
         return Succeeded(output)
-    if run.status == "failed" and run.error is not None:
-        return Failed(_errors.decode(run.error))
+    if visit.status == "failed" and visit.error is not None:
+        return Failed(_errors.decode(visit.error))
     return None

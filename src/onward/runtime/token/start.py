@@ -1,4 +1,6 @@
-"""How a run starts: its options, and the first tokens."""
+"""How a run starts: its options, and its first tokens."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable
 
@@ -14,27 +16,27 @@ from onward.ports.storage.signals import StoredSignal
 
 
 class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run begins, beside its definition and its input."""
+    """How a run starts, beside its definition and its input."""
 
     priority: int = 0
     """From 0 to 5: the higher, the sooner."""
     deadline_ms: int | None = None
-    """When it fails if it still goes on."""
+    """When it fails if it is still running, epoch ms."""
     retry_of: str | None = None
-    """The run that it tries again."""
+    """The run of which it is a new attempt."""
     root: str = ""
-    """The first attempt of all, whose token ids it has too."""
+    """The first of all its attempts: it has the same token ids."""
     kept: tuple[VisitRecord, ...] = ()
-    """What it keeps of the history before, as its own."""
+    """Visits of the earlier attempt that it takes over as its own history."""
     signals: tuple[StoredSignal, ...] = ()
-    """What was sent to the run before and is still good."""
+    """Signals to the earlier attempt that are still valid."""
 
 
 DEFAULT_START = StartOptions()
 
 
 def decision_of(execution_id: str, how: StartOptions) -> RunDecision:
-    """Return what is kept about how a run began."""
+    """Return the stored decision about how a run started."""
     return RunDecision(
         execution_id=execution_id,
         retry_of=how.retry_of,
@@ -44,12 +46,12 @@ def decision_of(execution_id: str, how: StartOptions) -> RunDecision:
     )
 
 
-def first_tokens(
+def first_tokens_of(
     program: Program, execution_id: str, given: Raw, now_ms: int, how: StartOptions
 ) -> tuple[list[Token], list[Payload]]:
-    """Return the tokens a run begins with, and what to store before them.
+    """Return the tokens that a run starts with, and the payloads to store before them.
 
-    A new attempt has the ids of the first one, so that it finds what it keeps.
+    A new attempt has the token ids of the first one, so that it finds the history it takes over.
     """
     tokens, payloads = program.start(how.root or execution_id, given, now_ms=now_ms)
     named = [
@@ -61,6 +63,6 @@ def first_tokens(
     return named, payloads
 
 
-def renamed(kept: Iterable[VisitRecord], execution_id: str) -> list[VisitRecord]:
-    """Return lines of history as those of another run."""
-    return [msgspec.structs.replace(one, execution_id=execution_id) for one in kept]
+def copy_visits(visits: Iterable[VisitRecord], execution_id: str) -> list[VisitRecord]:
+    """Return visits as those of another run."""
+    return [msgspec.structs.replace(visit, execution_id=execution_id) for visit in visits]

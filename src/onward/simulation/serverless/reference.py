@@ -216,7 +216,7 @@ class TreeReference:
         data, before = given, path.names
         for index, item in enumerate(items):
             path.names = {**before, task.each: item, task.index: index}
-            condition = task.condition_to_go_on
+            condition = task.loop_condition
             pass_inputs = inputs_of(task, path, data, given, given)
             try:
                 if condition is not None and not holds(condition, pass_inputs, task.at):

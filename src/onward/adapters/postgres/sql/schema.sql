@@ -4,37 +4,37 @@
 --              it starts, while others still run: ../migrations.py says what that asks of a file.
 -- definition   a workflow as canonical JSON, by content
 -- execution    one run; completion is its CompletionMessage once it has ended. It is begun when
---              someone announced it; before that it is known from a message that speaks of it, its
+--              it was announced; before that it is known from a message about it, its
 --              definition_ref is empty and its start is the earliest that a message implies.
 --              last_event is the number of its last event.
 --              start: the tokens it began with, as a JSON array. generation: how often its state
---              was lost and rebuilt. heard_ms: when a message last spoke of it, to ten seconds.
--- node_run     what each visit of a node came to: written once, never changed; seq is the order.
---              JSON is kept as the bytes that came: text cannot hold NUL, jsonb changes numbers.
+--              was lost and rebuilt. heard_ms: when the last message about it came, to ten seconds.
+-- node_run     the visits of nodes: written once, never changed; seq is the order.
+--              JSON is stored as the bytes that came: text cannot hold NUL, jsonb changes numbers.
 -- payload      values too large to carry, by content, once for each execution
--- event        what happened in a run, numbered from 1 without gaps (kernel/run_events.py has the rules);
+-- event        the events of a run, numbered from 1 without gaps (kernel/run_events.py has the rules);
 --              place is its place among the events of all runs, in the order they were committed
--- node_log     the lines that nodes wrote, a row for each visit that wrote any
+-- node_log     the lines that nodes logged, a row for each visit that logged any
 -- workflow     a workflow by name, as it is now; revision grows with every change
 -- workflow_version  its versions, each a definition by content; never changed
--- start_key    which run an idempotency key stands for, and a fingerprint of what was asked
--- run_control  what was decided about a run (ports/storage/run_decisions.py); none: nothing was
--- flow_rule    how runs of a workflow may start; flow_run: each that must ask, in order; parked while
---              there is no execution of it (ports/storage/start_rules.py)
+-- start_key    the run an idempotency key stands for, and a fingerprint of the request
+-- run_control  the decisions about a run (ports/storage/run_decisions.py); none: no row
+-- flow_rule    the start rule of a workflow; flow_run: the runs under one, in order; a run is parked
+--              while it has no execution (ports/storage/start_rules.py)
 -- run_trigger  what starts runs: settings as JSON, secrets newest first with spaces between, topic
---              is the path of a webhook or the one type of events; next_due_ms moves on by itself
--- firing       each time one fired, by a key that fires once (ports/storage/triggers.py has the rules)
--- gathering    what is open of a trigger that waits for several events, at a revision that every
---              event moves on; gathered_event: those events, by place; content is NULL once they have
+--              is the path of a webhook or the one type of events; next_due_ms advances by itself
+-- firing       each time a trigger fired, by a key that fires once (ports/storage/triggers.py)
+-- gathering    the open event sets of a trigger, as JSON, at a revision that every event advances;
+--              gathered_event: their events, by place; content is NULL once they have
 --              started a run (ports/storage/event_sets.py)
--- outlet       up to which place of the events of all runs somebody outside has been told, and who
---              tells until when (ports/storage/publish_positions.py)
+-- outlet       the published position of the events of all runs, and who publishes until when
+--              (ports/storage/publish_positions.py)
 -- account      a person who may log in; password is a slow hash
--- api_token    what a program shows; hash is SHA-256 of it. workflows: a JSON array, NULL for all
+-- api_token    the token of a program; hash is its SHA-256. workflows: a JSON array, NULL for all
 -- login        a browser in which a person has logged in; hash is SHA-256 of its cookie
 -- credential   a sealed credential: adapters/sql/credentials.py says how
 -- audit        one row for each change; never changed
--- listener     which run listens to which events, at which of its addresses; "" as the type is any
+-- listener     the runs that listen to events, and at which address; "" as the type is any
 --
 -- No foreign keys: messages come in any order. Retention removes what belongs together.
 

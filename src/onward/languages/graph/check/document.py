@@ -62,7 +62,7 @@ def _check_node(node: NodeDocument, at: str, catalogue: Catalogue, findings: Fin
 def _check_policies(node: NodeDocument, at: str, kind: NodeType, findings: Findings) -> None:
     if kind.credential and node.credentials is None:
         message = f"node {quote(node.id)}: {kind.name} needs a credential"
-        hint = "name one with `credentials: <name>`; its values are kept elsewhere"
+        hint = "name one with `credentials: <name>`; its values are stored elsewhere"
         findings.error("MISSING_CREDENTIAL", message, at=at, hint=hint)
     if node.timeout is not None and kind.effect == "control":
         own = "timeout" in kind.parameters.__struct_fields__
@@ -78,7 +78,7 @@ def _check_policies(node: NodeDocument, at: str, kind: NodeType, findings: Findi
 def _check_graph(document: Document, uses: list[list[Use]], findings: Findings) -> None:
     sound = check_names(document, findings)
     structure = analyse(sound)
-    # The first of two equal ids is the one that was kept.
+    # The first of two equal ids is the one that remains.
     nodes = {node.id: join("/nodes", i) for i, node in reversed([*enumerate(document.nodes)])}
     edges = {edge.id: join("/edges", i) for i, edge in reversed([*enumerate(document.edges)])}
     edge_check = EdgeCheck(structure, edges, findings)

@@ -1,4 +1,4 @@
-"""Routing: the edges a node names, the edges nobody takes, and the nodes where edges meet."""
+"""Edges: those that a node names, those that are never taken, and the nodes where they meet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EdgeCheck:
     def _check_named(self, node: NodeDocument, name: str, kind: EdgeKind, at: str) -> bool:
         """Report an edge that `node` cannot take; return whether it can."""
         edge = self.edges.get(name)
-        leaving = [e.id for e in self.structure.out[node.id] if e.kind == kind]
+        leaving = [own.id for own in self.structure.out[node.id] if own.kind == kind]
         can = f"it has: {', '.join(map(quote, leaving))}" if leaving else "add the edge"
         if edge is None:
             message = f"node {quote(node.id)} names edge {quote(name)}, which does not exist"

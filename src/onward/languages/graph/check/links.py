@@ -1,4 +1,4 @@
-"""Links that nodes hand out: to an approval that is there, and that can be told apart from here."""
+"""Links that nodes send out: to an approval that exists and is a single one from there."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onward.languages.graph.node_links import texts_of
 from onward.languages.graph.structure import Structure
 from onward.ports.nodes.node import NodeType
 
-_SAY = "write {approval: NODE, approver: WHO} or {signal: NAME}"
+_LINK_HINT = "write {approval: NODE, approver: WHO} or {signal: NAME}"
 _LONGEST_S = 365 * 24 * 60 * 60
 
 
 def check_links(node: NodeDocument, at: str, kind: NodeType, findings: Findings) -> list[Use]:
     """Report what is wrong with a node's links; return what their expressions ask for."""
     if node.links and kind.effect == "control":
-        message = f"node {quote(node.id)}: {kind.name} hands nothing out, so it can have no links"
+        message = f"node {quote(node.id)}: {kind.name} sends nothing out, so it can have no links"
         hint = "give them to the node that sends them, such as smtp or http"
         findings.error("USELESS_LINKS", message, at=join(at, "links"), hint=hint)
     uses: list[Use] = []
@@ -43,10 +43,10 @@ def _check_fields(node: NodeDocument, link: LinkDocument, at: str, findings: Fin
     approval = link.approval is not None and link.approver is not None and link.signal is None
     signal = link.signal is not None and link.approval is None and link.approver is None
     if not (approval or signal) or (approval and link.key is not None):
-        message = f"node {quote(node.id)}: link {quote(link.name)} is for nothing"
+        message = f"node {quote(node.id)}: link {quote(link.name)} has no purpose"
         if approval:
             message = f"node {quote(node.id)}: link {quote(link.name)} has a key, as signals have"
-        findings.error("BAD_LINK", message, at=at, hint=_SAY)
+        findings.error("BAD_LINK", message, at=at, hint=_LINK_HINT)
     if link.lasts is not None and link.lasts > _LONGEST_S:
         message = f"node {quote(node.id)}: link {quote(link.name)} lasts longer than a year"
         findings.error("BAD_LINK", message, at=join(at, "lasts"), hint="write fewer seconds")
@@ -55,7 +55,7 @@ def _check_fields(node: NodeDocument, link: LinkDocument, at: str, findings: Fin
 def check_link_targets(
     node: NodeDocument, at: str, structure: Structure, findings: Findings
 ) -> None:
-    """Report links to what is no approval, or is several from where the node stands."""
+    """Report links to a node that is no approval, or is several approvals from there."""
     for link in node.links:
         if link.approval is None:
             continue

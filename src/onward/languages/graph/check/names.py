@@ -1,4 +1,4 @@
-"""Ids and ends: what must hold before the shape of a graph can be looked at."""
+"""Ids and ends of edges: what must hold before the structure of a graph can be analysed."""
 
 from __future__ import annotations
 

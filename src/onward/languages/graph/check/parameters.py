@@ -172,10 +172,10 @@ def _check_together(node: NodeDocument, at: str, kind: NodeType, findings: Findi
         findings.error("BAD_PARAMETER", message, at=at, hint=hint)
 
 
-def _in_words(said: str) -> tuple[str, str]:
-    """Return what the converter says as people say it, and the pointer it says it about."""
-    match = _MISTYPED.fullmatch(said)
-    what, path = (match["what"], match["path"] or "") if match else (said, "")
+def _in_words(message: str) -> tuple[str, str]:
+    """Return the converter's message in plain words, and the pointer that it is about."""
+    match = _MISTYPED.fullmatch(message)
+    what, path = (match["what"], match["path"] or "") if match else (message, "")
     steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]", path.split("[...]")[0])
     inner = "".join(join("", name or index) for name, index in steps)
     if fault := _FIELD.fullmatch(what):

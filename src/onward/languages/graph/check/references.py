@@ -1,4 +1,4 @@
-"""What expressions name: nodes that exist, have run by then, and can be seen from there."""
+"""Names in expressions: nodes that exist, have run by then, and are in scope."""
 
 from __future__ import annotations
 
@@ -93,9 +93,11 @@ class ReferenceCheck:
     def _in_scope(self, node: str, other: str) -> bool:
         here = self.structure.regions.get(node, frozenset())
         there = self.structure.regions.get(other, frozenset())
-        gathered = self.structure.nodes[other].type == "aggregator"
-        kept = {stack[:-1] if gathered else stack for stack in there}
-        return not here or any(_encloses(outer, inner) for outer in kept for inner in here)
+        outside = (
+            self.structure.nodes[other].type == "aggregator"
+        )  # its output is in the region around
+        there = frozenset(stack[:-1] if outside else stack for stack in there)
+        return not here or any(_encloses(outer, inner) for outer in there for inner in here)
 
 
 def _encloses(outer: Stack, inner: Stack) -> bool:

@@ -22,7 +22,7 @@ def check_cycle(structure: Structure, edge_places: dict[str, str], findings: Fin
 
 
 def check_reach(structure: Structure, places: dict[str, str], findings: Findings) -> None:
-    """Report every node that no run can come to."""
+    """Report every node that no run can reach."""
     for node in structure.nodes:
         if node not in structure.regions:
             message = f"node {quote(node)} can never run: no trigger leads to it"

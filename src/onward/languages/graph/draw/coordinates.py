@@ -13,25 +13,25 @@ _GAP = 28.0
 _BORDER = 22.0  # more room for each border of a split that lies between
 
 
-def place(layers: Layers, widths: list[float]) -> list[float]:
+def place_cells(layers: Layers, widths: list[float]) -> list[float]:
     """Return the x of each cell's centre, so that no two cells of a row overlap.
 
     Row by row, down and up in turn, cells go to the mean of their neighbours; where they would
     collide they share the difference. At last, what is not inside a split makes way for it.
     """
-    placing = _Placing(layers, widths)
+    placement = _Placement(layers, widths)
     for row in layers.rows:
-        placing.settle(row, dict.fromkeys(row, 0.0))
+        placement.settle(row, dict.fromkeys(row, 0.0))
     for turn in range(_PASSES):
-        placing.pull(downwards=turn % 2 == 0)
+        placement.pull(downwards=turn % 2 == 0)
     regions = layers.regions()
     for _ in range(_REPAIRS):
         for region in regions:
-            placing.clear(region)
-    return placing.x
+            placement.clear(region)
+    return placement.x
 
 
-class _Placing:
+class _Placement:
     def __init__(self, layers: Layers, widths: list[float]) -> None:
         self.layers = layers
         self.cells = layers.cells

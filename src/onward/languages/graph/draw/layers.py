@@ -1,7 +1,7 @@
 """Layers for a drawing: which row each node is in, and in which order (after Sugiyama).
 
 An edge that passes rows gets an empty cell in each, so that it has a lane of its own and counts
-when crossings are counted. What runs inside one split is kept side by side.
+when crossings are counted. What runs inside one split stays side by side.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def arrange(document: Document, structure: Structure) -> Layers:
         rows[cell.layer].append(place)
     for row in rows:
         row.sort(key=lambda place: _group_key(place, cells, {}, {}))
-    return Layers(cells, _uncrossed(rows, cells), routes, backward)
+    return Layers(cells, _uncross(rows, cells), routes, backward)
 
 
 def _stack(node: str, structure: Structure) -> Stack:
@@ -135,7 +135,7 @@ def _common(one: Stack, other: Stack) -> Stack:
     return tuple(shared)
 
 
-def _uncrossed(rows: list[list[int]], cells: list[Cell]) -> list[list[int]]:
+def _uncross(rows: list[list[int]], cells: list[Cell]) -> list[list[int]]:
     """Return the rows in the order with the fewest crossings that a few sweeps find."""
     best, fewest = [list(row) for row in rows], _crossings(rows, cells)
     for sweep in range(_SWEEPS):

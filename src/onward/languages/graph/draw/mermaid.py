@@ -28,15 +28,15 @@ def mermaid(document: Document) -> str:
     lines = ["flowchart TD"]
     for node in document.nodes:
         opening, closing = _SHAPES[look_of(node)]
-        text = f"{_escaped(node.name)}<br/><small>{_escaped(node.type)}</small>"
+        text = f"{_escape(node.name)}<br/><small>{_escape(node.type)}</small>"
         lines.append(f'    {names[node.id]}{opening}"{text}"{closing}')
     for edge in document.edges:
         if edge.src in names and edge.dst in names:
             arrow = "-.->" if edge.kind == "error" else "-->"
-            label = f'|"{_escaped(labels[edge.id])}"|' if edge.id in labels else ""
+            label = f'|"{_escape(labels[edge.id])}"|' if edge.id in labels else ""
             lines.append(f"    {names[edge.src]} {arrow}{label} {names[edge.dst]}")
     return "\n".join(lines) + "\n"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return " ".join(text.split()).translate(_ENTITIES)

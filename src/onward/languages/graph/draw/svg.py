@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from onward.languages.document.problems import Findings
 from onward.languages.graph.check.names import check_names
-from onward.languages.graph.draw.coordinates import place
+from onward.languages.graph.draw.coordinates import place_cells
 from onward.languages.graph.draw.labels import edge_labels, look_of
 from onward.languages.graph.draw.layers import Layers, Region, arrange
 from onward.languages.graph.draw.style import ACCENTS, CSS, ICONS
@@ -57,7 +57,7 @@ class _Drawing:
             _LANE if cell.node is None else _box_width(self.structure.nodes[cell.node], self.names)
             for cell in self.layers.cells
         ]
-        self.centres = place(self.layers, widths)
+        self.centres = place_cells(self.layers, widths)
         self.boxes = {
             cell.node: _Box(centre - width / 2, self._top(cell.layer), width, _HEIGHT)
             for cell, centre, width in zip(self.layers.cells, self.centres, widths, strict=True)

@@ -1,4 +1,4 @@
-"""The arguments of a call: values with expressions, endpoints with their policies, secrets."""
+"""The arguments of a call: URI templates, endpoints with their policies, expressions, secrets."""
 
 from __future__ import annotations
 
@@ -15,20 +15,28 @@ from onward.languages.serverless.model import CallTask
 from onward.languages.serverless.read.authentication import read_authentication
 from onward.languages.serverless.read.reader import CALL_DEFINITION, DocumentReader
 from onward.languages.serverless.templates import (
-    Computed,
+    ComputedText,
     EvaluationInput,
     JsonTemplate,
     expression_in,
 )
 
-# -- URI templates as the language has them: RFC 6570's simple expansion, over top-level keys.
-
-
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
+_SCHEME_WORDS = {
+    "basic": "Basic",
+    "bearer": "Bearer",
+    "digest": "Digest",
+    "oauth2": "Bearer",
+    "oidc": "Bearer",
+}
+_READ_BEFORE_CALL = ("/document", "/proto", "/agentCard")
+
+
+# -- URI templates: RFC 6570's simple expansion, over top-level keys ------------------------------
 
 
 class UriTemplate:
-    """A URI with `{variables}`, each a key of the task's input, taken as it is written."""
+    """A URI with `{variables}`, each a key of the task's input, spelled exactly so."""
 
     __slots__ = ("_text",)
 
@@ -40,9 +48,9 @@ class UriTemplate:
         """No variables of expressions are known here."""
         return frozenset()
 
-    def evaluate(self, given: EvaluationInput) -> str:
+    def evaluate(self, inputs: EvaluationInput) -> str:
         """Return the URI; a key that is missing, or null, leaves nothing."""
-        data = given.data if isinstance(given.data, dict) else {}
+        data = inputs.data if isinstance(inputs.data, dict) else {}
         return _VARIABLE.sub(lambda found: _text(found[1], data.get(found[1])), self._text)
 
 
@@ -62,27 +70,23 @@ def _text(name: str, value: Any) -> str:
     return quote(plain, safe="")
 
 
-_WORDS = {
-    "basic": "Basic",
-    "bearer": "Bearer",
-    "digest": "Digest",
-    "oauth2": "Bearer",
-    "oidc": "Bearer",
-}
-_READ_FIRST = ("/document", "/proto", "/agentCard")
+# -- arguments -----------------------------------------------------------------------------------
 
 
 class Arguments:
-    """Collects what a call is given, in the shape that its node type takes.
+    """Collects the arguments of a call, in the shape that its node type takes.
 
-    What is moved on the way is remembered, so that a mistake is reported where it was written.
+    The place of each value that is moved is recorded, so that a mistake is reported where it was
+    written.
     """
 
-    def __init__(self, desk: DocumentReader, at: str, value: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, reader: DocumentReader, at: str, value: dict[str, Any] | None = None
+    ) -> None:
         """`at` is the place of `with`."""
-        self.desk = desk
+        self.reader = reader
         self.value = dict(value or {})
-        self._at = at
+        self._with_at = at
         self._moved: dict[str, str] = {}
         self._uris: set[str] = set()
         self._secrets: set[str] = set()
@@ -92,13 +96,12 @@ class Arguments:
         """Return an endpoint as `{uri, authentication}`; `inner` is its pointer in the call."""
         policy = None
         if isinstance(value, dict):
-            fields = self.desk.fields(value, "endpoint", at)
-            fields.reject_unknown(("uri", "authentication"))
+            self.reader.fields(value, "endpoint", at, ("uri", "authentication"))
             policy = value.get("authentication")
             value = value.get("uri")
         if not isinstance(value, str) or not value:
             hint = "write a URL, or {uri: URL, authentication: {...}}"
-            self.desk.error("BAD_FIELD", "the endpoint has no URI that is text", at, hint)
+            self.reader.error("BAD_FIELD", "the endpoint has no URI that is text", at, hint)
             value = ""
         self._moved[f"{inner}/uri"] = at
         self._uris.add(f"{inner}/uri")
@@ -115,43 +118,49 @@ class Arguments:
         if not isinstance(value, dict):
             hint = "write {endpoint: URL}"
             message = f"{fields.owner} has no {name}, which is a mapping with an endpoint"
-            self.desk.error("MISSING_FIELD", message, fields.at if value is None else at, hint)
+            self.reader.error("MISSING_FIELD", message, fields.at if value is None else at, hint)
             return {}
-        inner = self.desk.fields(value, f'{fields.owner}: "{name}"', at)
-        inner.reject_unknown(("name", "endpoint"))
+        inner = self.reader.fields(value, f'{fields.owner}: "{name}"', at, ("name", "endpoint"))
         inner.text("name")
         return self.endpoint(value.get("endpoint"), join(at, "endpoint"), f"/{name}")
 
     def policy(self, value: Any, at: str, inner: str) -> dict[str, Any]:
         """Return an authentication policy; `inner` is its pointer in the call."""
         self._moved[inner] = at
-        self._policies[inner] = read_authentication(value, at, self.desk, self._secrets)
+        self._policies[inner] = read_authentication(value, at, self.reader, self._secrets)
         return self._policies[inner]
 
-    def uri(self, inner: str) -> None:
-        """Say that the text with a pointer in the call is a URI template."""
+    def authentication(self, fields: Fields) -> None:
+        """Read the policy that a mapping has as its `authentication`, if any, for the call."""
+        policy = fields.value.get("authentication")
+        if policy is not None:
+            at = join(fields.at, "authentication")
+            self.value["authentication"] = self.policy(policy, at, "/authentication")
+
+    def mark_uri(self, inner: str) -> None:
+        """Note that the text with a pointer in the call is a URI template."""
         self._uris.add(inner)
 
-    def moved(self, inner: str, at: str) -> None:
-        """Say where the value with a pointer in the call was written."""
+    def move(self, inner: str, at: str) -> None:
+        """Note where the value with a pointer in the call was written."""
         self._moved[inner] = at
 
     def call(self, base: dict[str, Any], function: str) -> CallTask:
         """Return the call."""
-        template = JsonTemplate(self.value, self._compiled)
+        template = JsonTemplate(self.value, self._compile_text)
         secrets = set(self._secrets)
         if "secrets" in template.names:
-            secrets |= set(self.desk.uses.secrets)
+            secrets |= set(self.reader.uses.secrets)
         inner, policy = self._own_policy()
         early = None
         if "authorization" in template.names and policy:
             if policy.get("scheme") == "digest":
                 message = "$authorization is not known before the challenge of the server"
                 hint = "use it with basic, bearer, oauth2 or oidc"
-                self.desk.error("UNKNOWN_VARIABLE", message, self._at, hint)
+                self.reader.error("UNKNOWN_VARIABLE", message, self._with_at, hint)
             early = JsonTemplate(
                 {"authentication": policy},
-                lambda text, at: self._of_policy(
+                lambda text, at: self._policy_text(
                     text, self._place(inner + at.removeprefix("/authentication"))
                 ),
             )
@@ -161,27 +170,27 @@ class Arguments:
             arguments=template,
             secrets=tuple(sorted(secrets)),
             policy=early,
-            scheme=_WORDS.get(policy.get("scheme", ""), ""),
+            scheme=_SCHEME_WORDS.get(policy.get("scheme", ""), ""),
         )
 
     def _own_policy(self) -> tuple[str, dict[str, Any]]:
-        """Return as whom the call is made, and where that stands; what it reads has its own."""
+        """Return the policy of the call itself and its pointer, not that of a document it reads."""
         for inner, policy in self._policies.items():
-            if not inner.startswith(_READ_FIRST):
+            if not inner.startswith(_READ_BEFORE_CALL):
                 return inner, policy
         return "", {}
 
-    def _of_policy(self, text: str, at: str) -> Computed | str:
-        return self.desk.text(text, at, CALL_DEFINITION - {"authorization"})
+    def _policy_text(self, text: str, at: str) -> ComputedText | str:
+        return self.reader.text(text, at, CALL_DEFINITION - {"authorization"})
 
-    def _compiled(self, text: str, inner: str) -> Computed | str:
+    def _compile_text(self, text: str, inner: str) -> ComputedText | str:
         if inner in self._uris and expression_in(text) is None:
             plain = text.startswith("data:") or not has_variables(text)
             return text if plain else UriTemplate(text)
-        return self.desk.text(text, self._place(inner), CALL_DEFINITION)
+        return self.reader.text(text, self._place(inner), CALL_DEFINITION)
 
     def _place(self, inner: str) -> str:
         around = inner
         while around and around not in self._moved:
             around = around.rpartition("/")[0]
-        return self._moved.get(around, self._at) + inner.removeprefix(around)
+        return self._moved.get(around, self._with_at) + inner.removeprefix(around)

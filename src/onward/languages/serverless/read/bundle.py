@@ -1,8 +1,7 @@
-"""What a document takes from outside: functions of catalogs and URLs, schemas in other files.
+"""Resources of a document from outside: functions of catalogs and URLs, schemas in other files.
 
-All of it becomes part of the document before it is read further. So a workflow that has been
-accepted never changes, whatever happens to the places it was put together from, and no worker
-fetches anything to know what to do.
+All of them become part of the document before it is read further. So a workflow that has been
+accepted never changes, even when its sources do, and no worker fetches anything to know what to do.
 """
 
 from __future__ import annotations
@@ -20,42 +19,42 @@ _URL = re.compile(r"(?:https?|file)://.+")
 _HUB = re.compile(r"https://github\.com/([^/]+/[^/]+)/(?:tree|blob)/(.+)")
 _LAB = re.compile(r"(https://gitlab\.[^/]+/.+)/-/(?:tree|blob)/(.+)")
 _DATA = frozenset({"set", "with", "metadata", "document"})
-"""Below these is data, in which nothing is looked for."""
-MOST = 100
-"""How many things a document may take from outside."""
+"""Below these is data, which holds no references."""
+MOST_RESOURCES = 100
+"""How many resources a document may take from outside."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingResource:
-    """Something that could not be had, and why."""
+    """A resource that could not be fetched, and why."""
 
     why: str
 
 
 Fetched = Mapping[str, Any]
-"""What is at which URI: a value, or that it is Missing."""
+"""The resources by their URIs: each a value, or a MissingResource."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Needed:
-    """A place in a document that needs something from outside."""
+class _Need:
+    """A place in a document that needs a resource from outside."""
 
     uri: str
     at: str
 
 
-def needed(value: Any, fetched: Fetched) -> list[str]:
-    """Return the URIs of what the document needs and is not among what was fetched."""
-    found = [one.uri for one in _everything(value, fetched, Findings())]
+def missing_uris(value: Any, fetched: Fetched) -> list[str]:
+    """Return the URIs of the resources that the document needs and that were not fetched yet."""
+    found = [need.uri for need in _all_needs(value, fetched, Findings())]
     return [uri for uri in dict.fromkeys(found) if uri not in fetched]
 
 
-def bundled(value: Any, fetched: Fetched | None, findings: Findings) -> Any:
-    """Return the document with what it takes from outside inside of it.
+def bundle(value: Any, fetched: Fetched | None, findings: Findings) -> Any:
+    """Return the document with its resources from outside inside of it.
 
-    What cannot be had is reported where it is asked for. With None nothing is to be fetched here.
+    One that could not be fetched is reported where it is named. With None nothing is fetched here.
     """
-    places = list(_everything(value, fetched or {}, findings))
+    places = list(_all_needs(value, fetched or {}, findings))
     if not places:
         return value
     for place in places:
@@ -64,7 +63,7 @@ def bundled(value: Any, fetched: Fetched | None, findings: Findings) -> Any:
         uri: body for uri, body in (fetched or {}).items() if not isinstance(body, MissingResource)
     }
     functions = dict(value.get("use", {}).get("functions") or {})
-    for name, uri in _called(value, known):
+    for name, uri in _function_calls(value, known):
         if uri in known:
             functions[name] = _with_schemas(known[uri], known, uri)
     whole = _with_schemas(value, known, "")
@@ -73,19 +72,19 @@ def bundled(value: Any, fetched: Fetched | None, findings: Findings) -> Any:
     return whole
 
 
-def _check(one: _Needed, fetched: Fetched | None, findings: Findings) -> None:
+def _check(need: _Need, fetched: Fetched | None, findings: Findings) -> None:
     if fetched is None:
-        message = f"{quote(one.uri)} is outside the document, and nothing is fetched here"
+        message = f"{quote(need.uri)} is outside the document, and nothing is fetched here"
         hint = "bundle it: `onward submit FILE` and `onward run FILE` fetch what a document needs"
-        findings.error("NOT_FETCHED", message, at=one.at, hint=hint)
+        findings.error("NOT_FETCHED", message, at=need.at, hint=hint)
         return
-    body = fetched.get(one.uri, MissingResource("the document needs too much from outside"))
+    body = fetched.get(need.uri, MissingResource("the document needs too much from outside"))
     if isinstance(body, MissingResource):
-        message = f"{quote(one.uri)} cannot be had: {body.why}"
-        findings.error("NOT_FETCHED", message, at=one.at)
+        message = f"{quote(need.uri)} cannot be fetched: {body.why}"
+        findings.error("NOT_FETCHED", message, at=need.at)
 
 
-def _everything(value: Any, fetched: Fetched, findings: Findings) -> Iterator[_Needed]:
+def _all_needs(value: Any, fetched: Fetched, findings: Findings) -> Iterator[_Need]:
     if not isinstance(value, Mapping):
         return
     seen: set[str] = set()
@@ -93,7 +92,7 @@ def _everything(value: Any, fetched: Fetched, findings: Findings) -> Iterator[_N
     while waiting:
         part, base, at = waiting.pop()
         for uri, here, schema in _needs(part, base, at, value, findings):
-            yield _Needed(uri, here)
+            yield _Need(uri, here)
             body = fetched.get(uri)
             if body is not None and not isinstance(body, MissingResource) and uri not in seen:
                 seen.add(uri)
@@ -128,12 +127,12 @@ def _nodes(value: Any, at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every mapping in which a task or a schema may be, with its place."""
     if isinstance(value, Mapping):
         yield at, value
-        for key, one in value.items():
+        for key, part in value.items():
             if key not in _DATA or _has_tasks(value, key):
-                yield from _nodes(one, join(at, key))
+                yield from _nodes(part, join(at, key))
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from _nodes(one, join(at, index))
+        for index, item in enumerate(value):
+            yield from _nodes(item, join(at, index))
 
 
 def _has_tasks(task: Mapping[str, Any], key: str) -> bool:
@@ -141,7 +140,7 @@ def _has_tasks(task: Mapping[str, Any], key: str) -> bool:
     return key == "with" and task.get("call") == "asyncapi"
 
 
-def _called(value: Mapping[str, Any], known: Fetched) -> Iterator[tuple[str, str]]:
+def _function_calls(value: Mapping[str, Any], known: Fetched) -> Iterator[tuple[str, str]]:
     """Yield every function from outside, as it is called, and its URI."""
     parts: list[tuple[Any, str]] = [(value, ""), *((body, uri) for uri, body in known.items())]
     for part, base in parts:
@@ -203,11 +202,11 @@ def _refs(schema: Any, base: str) -> Iterator[str]:
             uri = urldefrag(urljoin(base, ref)).url
             if uri != base and _URL.fullmatch(uri):
                 yield uri
-        for one in schema.values():
-            yield from _refs(one, base)
+        for part in schema.values():
+            yield from _refs(part, base)
     elif isinstance(schema, list):
-        for one in schema:
-            yield from _refs(one, base)
+        for part in schema:
+            yield from _refs(part, base)
 
 
 def _ids(schema: Any) -> Iterator[str]:
@@ -215,22 +214,24 @@ def _ids(schema: Any) -> Iterator[str]:
     if isinstance(schema, Mapping):
         if isinstance(schema.get("$id"), str):
             yield schema["$id"]
-        for one in schema.values():
-            yield from _ids(one)
+        for part in schema.values():
+            yield from _ids(part)
     elif isinstance(schema, list):
-        for one in schema:
-            yield from _ids(one)
+        for part in schema:
+            yield from _ids(part)
 
 
 def _with_schemas(value: Any, known: Fetched, base: str) -> Any:
     """Return a part of a document with every schema of it inside."""
     if isinstance(value, list):
-        return [_with_schemas(one, known, base) for one in value]
+        return [_with_schemas(item, known, base) for item in value]
     if not isinstance(value, Mapping):
         return value
     found = {
-        key: one if key in _DATA and not _has_tasks(value, key) else _with_schemas(one, known, base)
-        for key, one in value.items()
+        key: part
+        if key in _DATA and not _has_tasks(value, key)
+        else _with_schemas(part, known, base)
+        for key, part in value.items()
     }
     schema = value.get("schema")
     if isinstance(schema, Mapping):

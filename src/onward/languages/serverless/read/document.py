@@ -1,4 +1,4 @@
-"""From text or decoded value to `Workflow`: every problem at once, each with its place."""
+"""A whole document: from text or a decoded value to a workflow, with every problem at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from onward.languages.document.problems import Findings, Place, join, kind_of, q
 from onward.languages.document.source import read
 from onward.languages.serverless.model import Root, ServerlessWorkflow, Task, body_of, lists_of
 from onward.languages.serverless.read.authentication import read_authentication
-from onward.languages.serverless.read.bundle import Fetched, bundled
+from onward.languages.serverless.read.bundle import Fetched, bundle
 from onward.languages.serverless.read.errors import read_error, read_retry
-from onward.languages.serverless.read.extensions import check_extensions, named_extensions
+from onward.languages.serverless.read.extensions import check_extensions, read_extensions
 from onward.languages.serverless.read.reader import (
     DEFINITION,
     WORKFLOW_INPUT,
@@ -40,12 +40,6 @@ _VERSION = re.compile(
 )
 
 
-def is_serverless(value: Any) -> bool:
-    """Return whether a decoded document is one of this language: it begins with its version."""
-    head = value.get("document") if isinstance(value, Mapping) else None
-    return isinstance(head, Mapping) and "dsl" in head
-
-
 def parse(
     text: str | bytes, *, file: str = "", fetched: Fetched | None = None
 ) -> ServerlessWorkflow:
@@ -63,7 +57,7 @@ def parse_source(
     """Return the workflow of a text that was read already; raises like `parse`."""
     findings = Findings(source.places)
     findings.problems.extend(source.problems)
-    value = bundled(source.value, fetched, findings)
+    value = bundle(source.value, fetched, findings)
     return _finish(value, source.places, findings, file)
 
 
@@ -74,7 +68,7 @@ def parse_definition(value: Any) -> ServerlessWorkflow:
         plain = check_plain(value, findings)
     except UnreadableError as error:
         raise DefinitionError([error.problem]) from None
-    return _finish(bundled(plain, None, findings), {}, findings, "")
+    return _finish(bundle(plain, None, findings), {}, findings, "")
 
 
 def _finish(
@@ -84,9 +78,9 @@ def _finish(
     # A component that is used twice is read twice, and is wrong once.
     found = dict.fromkeys(findings.problems)
     in_order = sorted(found, key=lambda p: (p.line or 0, p.column or 0))
-    if workflow is None or any(one.severity == "error" for one in in_order):
+    if workflow is None or any(problem.severity == "error" for problem in in_order):
         raise DefinitionError(in_order, file)
-    # The order of keys is kept: it is the order of the fields that a `set` gives.
+    # The order of keys stays: it is the order of the fields that a `set` yields.
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return replace(workflow, source=text.encode(), places=places, warnings=tuple(in_order))
 
@@ -98,10 +92,12 @@ def _read(value: Any, findings: Findings) -> ServerlessWorkflow | None:
         return None
     top = Fields(value, "the workflow", "", findings)
     top.reject_unknown(_TOP)
-    head = top.inside("document", top.mapping("document"))
+    head = top.inside("document")
     _check_head(head, findings)
-    desk = DocumentReader(findings, _read_uses(top, findings), _is_loose(top, findings))
-    schedule = read_schedule(top, desk)
+    reader = DocumentReader(
+        findings, read_list, _read_uses(top, findings), _is_loose(top, findings)
+    )
+    schedule = read_schedule(top, reader)
     if "do" not in value:
         hint = "write do: and a list of tasks"
         findings.error("MISSING_FIELD", 'the workflow has no "do"', at="", hint=hint)
@@ -110,14 +106,14 @@ def _read(value: Any, findings: Findings) -> ServerlessWorkflow | None:
         at="",
         name=str(head.value.get("name")),
         definition=value,
-        input=read_shaping(top, "input", "from", desk, WORKFLOW_INPUT),
-        output=read_shaping(top, "output", "as", desk, WORKFLOW_OUTPUT),
-        timeout=read_timeout(top, desk, WORKFLOW_INPUT),
-        tasks=read_list(value["do"], "/do", "the workflow", desk),
+        input=read_shaping(top, "input", "from", reader, WORKFLOW_INPUT),
+        output=read_shaping(top, "output", "as", reader, WORKFLOW_OUTPUT),
+        timeout=read_timeout(top, reader, WORKFLOW_INPUT),
+        tasks=read_list(value["do"], "/do", "the workflow", reader),
     )
-    _check_uses(desk)
+    _check_uses(reader)
     tasks = {task.at: task for task in _all(root)}
-    lists = [one for task in tasks.values() for one in lists_of(task)]
+    lists = [inner for task in tasks.values() for inner in lists_of(task)]
     return ServerlessWorkflow(
         namespace=str(head.value.get("namespace")),
         name=root.name,
@@ -128,7 +124,7 @@ def _read(value: Any, findings: Findings) -> ServerlessWorkflow | None:
         beside={
             task.at: {task.name: task.at for task in tasks} for tasks in lists for task in tasks
         },
-        following={one.at: two.at for tasks in lists for one, two in pairwise(tasks)},
+        following={task.at: following.at for tasks in lists for task, following in pairwise(tasks)},
         value=value,
         schedule=schedule,
     )
@@ -165,8 +161,7 @@ def _check_head(head: Fields, findings: Findings) -> None:
 
 
 def _is_loose(top: Fields, findings: Findings) -> bool:
-    evaluate = top.inside("evaluate", top.mapping("evaluate"))
-    evaluate.reject_unknown(("language", "mode"))
+    evaluate = top.inside("evaluate", ("language", "mode"))
     language = evaluate.text("language")
     if language not in (None, "jq"):
         message = f"the expression language {quote(str(language))} is not supported"
@@ -175,8 +170,7 @@ def _is_loose(top: Fields, findings: Findings) -> bool:
 
 
 def _read_uses(top: Fields, findings: Findings) -> Uses:
-    fields = top.inside("use", top.mapping("use"))
-    fields.reject_unknown((*_USES, "catalogs", "extensions"))
+    fields = top.inside("use", (*_USES, "catalogs", "extensions"))
     _check_catalogs(fields, findings)
     return Uses(
         authentications=fields.mapping("authentications"),
@@ -185,12 +179,12 @@ def _read_uses(top: Fields, findings: Findings) -> Uses:
         timeouts=fields.mapping("timeouts"),
         functions=fields.mapping("functions"),
         secrets=fields.texts("secrets"),
-        extensions=named_extensions(fields),
+        extensions=read_extensions(fields),
     )
 
 
 def _check_catalogs(use: Fields, findings: Findings) -> None:
-    catalogs = use.inside("catalogs", use.mapping("catalogs"))
+    catalogs = use.inside("catalogs")
     for name, value in catalogs.value.items():
         at = join(catalogs.at, name)
         if name == "default":
@@ -204,8 +198,7 @@ def _check_catalogs(use: Fields, findings: Findings) -> None:
         fields.reject_unknown(("endpoint",))
         endpoint = value.get("endpoint")
         if isinstance(endpoint, dict):
-            inner = fields.inside("endpoint", endpoint)
-            inner.reject_unknown(("uri", "authentication"))
+            inner = fields.inside("endpoint", ("uri", "authentication"))
             inner.text("uri", required="write its URL")
             if endpoint.get("authentication") is not None:
                 message = "the authentication of a catalog is not supported yet"
@@ -216,12 +209,12 @@ def _check_catalogs(use: Fields, findings: Findings) -> None:
             fields.text("endpoint", required="write its URL")
 
 
-def _check_uses(desk: DocumentReader) -> None:
+def _check_uses(reader: DocumentReader) -> None:
     """Read the components that nothing uses as well: a mistake in them is a mistake."""
-    uses = desk.uses
+    uses = reader.uses
     for name in uses.functions:
-        check_function(name, desk)
-    check_extensions(desk, read_list)
+        check_function(name, reader)
+    check_extensions(reader)
     unused = [(kind, name) for kind in _USES[:4] for name in getattr(uses, kind)]
     for kind, name in unused:
         if (kind, name) in uses.used:
@@ -229,11 +222,11 @@ def _check_uses(desk: DocumentReader) -> None:
         at = join(join("/use", kind), name)
         match kind:
             case "authentications":
-                read_authentication({"use": name}, at, desk, set())
+                read_authentication({"use": name}, at, reader, set())
             case "errors":
-                read_error(name, at, desk)
+                read_error(name, at, reader)
             case "retries":
-                read_retry(name, at, desk.with_names("error"))
+                read_retry(name, at, reader.with_names("error"))
             case _:
-                fields = Fields({"timeout": name}, "timeout", "", desk.findings)
-                read_timeout(fields, desk, DEFINITION)
+                fields = Fields({"timeout": name}, "timeout", "", reader.findings)
+                read_timeout(fields, reader, DEFINITION)

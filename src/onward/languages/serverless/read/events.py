@@ -1,10 +1,9 @@
-"""Reading what is emitted and what is listened to: events, filters, correlations."""
+"""The tasks `emit` and `listen`: events, filters, correlations."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any, Literal, cast
 
 from onward.errors import ExpressionError
@@ -38,64 +37,59 @@ _SPECIAL = re.compile(r"[\\^$*+?{}\[\]|()]")
 _WAYS = ("one", "any", "all")
 _HOW = "write to: {one: {with: {type: ...}}}, {any: [...]} or {all: [...]}"
 
-ReadList = Callable[[Any, str, str, DocumentReader], TaskList]
-
 
 def read_emit(
-    fields: Fields, base: dict[str, Any], desk: DocumentReader, _: tuple[str, ...]
+    fields: Fields, base: dict[str, Any], reader: DocumentReader, _: tuple[str, ...]
 ) -> Task:
     """Return an event to be published."""
-    at = join(fields.at, "emit")
-    outer = desk.fields(fields.mapping("emit"), f'{fields.owner}: "emit"', at)
-    outer.reject_unknown(("event",))
-    event = outer.inside("event", outer.mapping("event"))
-    event.reject_unknown(("with",))
-    given = event.inside("with", event.mapping("with"))
-    if "type" not in given.value:
+    outer = fields.inside("emit", ("event",))
+    event = outer.inside("event", ("with",))
+    attributes = event.inside("with")
+    if "type" not in attributes.value:
         hint = "write emit: {event: {with: {type: com.example.happened, data: ...}}}"
-        desk.error("MISSING_FIELD", "the event has no type", given.at, hint)
-    _check_names(given, desk)
+        reader.error("MISSING_FIELD", "the event has no type", attributes.at, hint)
+    _check_names(attributes, reader)
     template = JsonTemplate(
-        {"event": dict(given.value)},
-        lambda text, inner: desk.text(text, given.at + inner.removeprefix("/event"), DEFINITION),
+        {"event": dict(attributes.value)},
+        lambda text, inner: reader.text(
+            text, attributes.at + inner.removeprefix("/event"), DEFINITION
+        ),
     )
     return EmitTask(**base, function="emit", arguments=template, secrets=())
 
 
-def _check_names(given: Fields, desk: DocumentReader) -> None:
-    for name in given.value:
+def _check_names(attributes: Fields, reader: DocumentReader) -> None:
+    for name in attributes.value:
         if name not in ATTRIBUTES and not _EXTENSION.fullmatch(name):
             hint = f"known are {', '.join(ATTRIBUTES)}; others have small letters and digits only"
-            desk.error("BAD_FIELD", f"an event has no attribute {name!r}", given.at, hint)
+            reader.error("BAD_FIELD", f"an event has no attribute {name!r}", attributes.at, hint)
 
 
 def read_listen(
-    fields: Fields, base: dict[str, Any], desk: DocumentReader, read_list: ReadList
+    fields: Fields, base: dict[str, Any], reader: DocumentReader, _: tuple[str, ...]
 ) -> Task:
     """Return a wait for events."""
     at = join(fields.at, "listen")
-    inner = desk.fields(fields.mapping("listen"), f'{fields.owner}: "listen"', at)
-    inner.reject_unknown(("to", "read"))
+    inner = fields.inside("listen", ("to", "read"))
     read = inner.choice("read", ("data", "envelope", "raw")) or "data"
     if inner.value.get("to") is None:
-        desk.error("MISSING_FIELD", f'{fields.owner} has no "to"', at, _HOW)
-    wanted = read_wanted(inner.value.get("to") or {}, join(at, "to"), desk, until=True)
+        reader.error("MISSING_FIELD", f'{fields.owner} has no "to"', at, _HOW)
+    wanted = read_wanted(inner.value.get("to") or {}, join(at, "to"), reader, until=True)
     foreach = None
     if fields.value.get("foreach") is not None:
-        foreach = read_foreach(fields, desk, read_list)
+        foreach = read_foreach(fields, reader)
     form = cast(Literal["data", "envelope", "raw"], read)
     return ListenTask(**base, wanted=wanted, read=form, foreach=foreach)
 
 
-def read_foreach(fields: Fields, desk: DocumentReader, read_list: ReadList) -> Foreach:
-    """Return what is done with each of the events, or messages, that come."""
-    inner = fields.inside("foreach", fields.mapping("foreach"))
-    inner.reject_unknown(("item", "at", "do", "output", "export"))
-    item, index = desk.variable(inner, "item", "item"), desk.variable(inner, "at", "index")
-    within = desk.with_names(item, index)
+def read_foreach(fields: Fields, reader: DocumentReader) -> Foreach:
+    """Return what is done with each event, or message, that arrives."""
+    inner = fields.inside("foreach", ("item", "at", "do", "output", "export"))
+    item, index = reader.variable(inner, "item", "item"), reader.variable(inner, "at", "index")
+    within = reader.with_names(item, index)
     tasks: TaskList = ()
     if inner.value.get("do") is not None:
-        tasks = read_list(inner.value["do"], join(inner.at, "do"), fields.owner, within)
+        tasks = within.tasks(inner.value["do"], join(inner.at, "do"), fields.owner)
     return Foreach(
         item=item,
         index=index,
@@ -106,66 +100,76 @@ def read_foreach(fields: Fields, desk: DocumentReader, read_list: ReadList) -> F
 
 
 def read_wanted(
-    value: Any, at: str, desk: DocumentReader, *, until: bool, allowed: frozenset[str] = DEFINITION
+    value: Any,
+    at: str,
+    reader: DocumentReader,
+    *,
+    until: bool,
+    allowed: frozenset[str] = DEFINITION,
 ) -> EventSelection:
     """Return which events are wanted. `until`: whether it may say when to stop.
 
     `allowed` are the variables that its expressions may name.
     """
     if not isinstance(value, dict):
-        desk.error("BAD_FIELD", f"which events is a mapping, not {kind_of(value)}", at, _HOW)
+        reader.error("BAD_FIELD", f"which events is a mapping, not {kind_of(value)}", at, _HOW)
         return EventSelection(filters=())
-    fields = desk.fields(value, "the events to listen to", at)
-    fields.reject_unknown((*_WAYS, "until") if until and "any" in value else _WAYS)
+    reader.fields(
+        value,
+        "the events to listen to",
+        at,
+        (*_WAYS, "until") if until and "any" in value else _WAYS,
+    )
     ways = [way for way in _WAYS if way in value]
     if len(ways) != 1:
         if value:
-            desk.error("BAD_FIELD", "exactly one of one, any and all says which events", at, _HOW)
+            reader.error("BAD_FIELD", "exactly one of one, any and all says which events", at, _HOW)
         return EventSelection(filters=())
     (way,) = ways
     here = join(at, way)
     if way == "one":
-        return EventSelection(filters=(_filter(value["one"], here, desk, allowed),))
-    given = value[way]
-    if not isinstance(given, list) or (way == "all" and not given):
-        desk.error("BAD_FIELD", f"{way} needs a list of filters, not {kind_of(given)}", here, _HOW)
-        given = []
+        return EventSelection(filters=(_filter(value["one"], here, reader, allowed),))
+    items = value[way]
+    if not isinstance(items, list) or (way == "all" and not items):
+        reader.error(
+            "BAD_FIELD", f"{way} needs a list of filters, not {kind_of(items)}", here, _HOW
+        )
+        items = []
     filters = tuple(
-        _filter(one, join(here, index), desk, allowed) for index, one in enumerate(given)
+        _filter(item, join(here, index), reader, allowed) for index, item in enumerate(items)
     )
     return EventSelection(
-        filters=filters, each=way == "all", until=_until(value, at, desk, allowed)
+        filters=filters, each=way == "all", until=_until(value, at, reader, allowed)
     )
 
 
 def _until(
-    value: dict[str, Any], at: str, desk: DocumentReader, allowed: frozenset[str]
+    value: dict[str, Any], at: str, reader: DocumentReader, allowed: frozenset[str]
 ) -> Expression | EventSelection | None:
     until, here = value.get("until"), join(at, "until")
     if isinstance(until, dict):
-        return read_wanted(until, here, desk, until=False, allowed=allowed)
-    return desk.expression(until, here, allowed)
+        return read_wanted(until, here, reader, until=False, allowed=allowed)
+    return reader.expression(until, here, allowed)
 
 
-def _filter(value: Any, at: str, desk: DocumentReader, allowed: frozenset[str]) -> EventFilter:
+def _filter(value: Any, at: str, reader: DocumentReader, allowed: frozenset[str]) -> EventFilter:
     if not isinstance(value, dict):
-        desk.error("BAD_FIELD", f"a filter is a mapping, not {kind_of(value)}", at, _HOW)
+        reader.error("BAD_FIELD", f"a filter is a mapping, not {kind_of(value)}", at, _HOW)
         return EventFilter(attributes=())
-    fields = desk.fields(value, "the filter", at)
-    fields.reject_unknown(("with", "correlate"))
-    given = fields.inside("with", fields.mapping("with"))
-    if not given.value:
+    fields = reader.fields(value, "the filter", at, ("with", "correlate"))
+    attributes = fields.inside("with")
+    if not attributes.value:
         hint = "write with: {type: com.example.happened}"
-        desk.error("MISSING_FIELD", "a filter names at least one attribute of events", at, hint)
-    _check_names(given, desk)
-    wanted_type = given.value.get("type")
+        reader.error("MISSING_FIELD", "a filter names at least one attribute of events", at, hint)
+    _check_names(attributes, reader)
+    wanted_type = attributes.value.get("type")
     plain = isinstance(wanted_type, str) and _plain(wanted_type)
     return EventFilter(
         attributes=tuple(
-            _attribute(name, one, join(given.at, name), desk, allowed)
-            for name, one in given.value.items()
+            _attribute(name, value, join(attributes.at, name), reader, allowed)
+            for name, value in attributes.value.items()
         ),
-        correlations=_correlations(fields, desk, allowed),
+        correlations=_correlations(fields, reader, allowed),
         event_type=str(wanted_type) if plain else "",
     )
 
@@ -175,9 +179,9 @@ def _plain(text: str) -> bool:
 
 
 def _attribute(
-    name: str, value: Any, at: str, desk: DocumentReader, allowed: frozenset[str]
+    name: str, value: Any, at: str, reader: DocumentReader, allowed: frozenset[str]
 ) -> Attribute:
-    template = desk.template(value, at, allowed)
+    template = reader.template(value, at, allowed)
     pattern = None
     if name != "data" and isinstance(value, str) and template.static and not _plain(value):
         try:
@@ -188,21 +192,21 @@ def _attribute(
 
 
 def _correlations(
-    fields: Fields, desk: DocumentReader, allowed: frozenset[str]
+    fields: Fields, reader: DocumentReader, allowed: frozenset[str]
 ) -> tuple[Correlation, ...]:
     found = []
-    given = fields.inside("correlate", fields.mapping("correlate"))
-    for name, one in given.value.items():
-        at = join(given.at, name)
-        if not isinstance(one, dict) or one.get("from") is None:
+    correlate = fields.inside("correlate")
+    for name, body in correlate.value.items():
+        at = join(correlate.at, name)
+        if not isinstance(body, dict) or body.get("from") is None:
             hint = "write {from: .data.orderId, expect: '${ $context.orderId }'}"
-            desk.error("BAD_FIELD", f"the correlation {name!r} has no from", at, hint)
+            reader.error("BAD_FIELD", f"the correlation {name!r} has no from", at, hint)
             continue
-        desk.fields(one, f"the correlation {name!r}", at).reject_unknown(("from", "expect"))
-        value = desk.expression(one["from"], join(at, "from"), allowed)
+        reader.fields(body, f"the correlation {name!r}", at).reject_unknown(("from", "expect"))
+        value = reader.expression(body["from"], join(at, "from"), allowed)
         expected = None
-        if one.get("expect") is not None:
-            expected = desk.template(one["expect"], join(at, "expect"), allowed)
+        if body.get("expect") is not None:
+            expected = reader.template(body["expect"], join(at, "expect"), allowed)
         if value is not None:
             found.append(Correlation(name=name, value=value, expected=expected))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Reading extensions, and giving them to the tasks that they extend."""
+"""Extensions, and the tasks that they extend."""
 
 from __future__ import annotations
 
@@ -8,16 +8,27 @@ from typing import Any
 from onward.languages.document.fields import Fields
 from onward.languages.document.problems import join, kind_of, quote
 from onward.languages.serverless.model import Extension, Task
-from onward.languages.serverless.read.errors import ReadList
 from onward.languages.serverless.read.reader import TASK_INPUT, DocumentReader
 
-_MOST_KINDS = ("call", "composite", "emit", "for", "listen", "raise", "run", "set", "switch", "try")
-KINDS = (*_MOST_KINDS, "wait", "all")
+_KINDS = (
+    "call",
+    "composite",
+    "emit",
+    "for",
+    "listen",
+    "raise",
+    "run",
+    "set",
+    "switch",
+    "try",
+    "wait",
+    "all",
+)
 _COMPOSITE = ("do", "fork")
-_MOST = 2_000
+_MOST_USES = 2_000
 
 
-def named_extensions(use: Fields) -> tuple[tuple[str, str, Any], ...]:
+def read_extensions(use: Fields) -> tuple[tuple[str, str, Any], ...]:
     """Return every extension of a document: its name, its place and what is written there."""
     found = []
     for index, item in enumerate(use.items("extensions")):
@@ -32,61 +43,60 @@ def named_extensions(use: Fields) -> tuple[tuple[str, str, Any], ...]:
     return tuple(found)
 
 
-def check_extensions(desk: DocumentReader, read_list: ReadList) -> None:
+def check_extensions(reader: DocumentReader) -> None:
     """Report what is wrong with extensions, at the place of their definition."""
-    for name, at, body in desk.uses.extensions:
+    for name, at, body in reader.uses.extensions:
         if not isinstance(body, dict):
             hint = "write {extend: all, before: [...]}"
-            desk.error("BAD_FIELD", f"extension {quote(name)} must be a mapping", at, hint)
+            reader.error("BAD_FIELD", f"extension {quote(name)} must be a mapping", at, hint)
             continue
-        fields = desk.fields(body, f"extension {quote(name)}", at)
-        fields.reject_unknown(("extend", "when", "before", "after"))
-        fields.text("extend", required=f"one of: {', '.join(KINDS)}")
-        fields.choice("extend", KINDS)
+        fields = reader.fields(
+            body, f"extension {quote(name)}", at, ("extend", "when", "before", "after")
+        )
+        fields.text("extend", required=f"one of: {', '.join(_KINDS)}")
+        fields.choice("extend", _KINDS)
         if body.get("before") is None and body.get("after") is None:
             hint = "write the tasks that are to run"
-            desk.error("MISSING_FIELD", f"{fields.owner} has neither before nor after", at, hint)
-        _read(name, body, at, replace(desk, extending=True), read_list)
+            reader.error("MISSING_FIELD", f"{fields.owner} has neither before nor after", at, hint)
+        _read(name, body, at, replace(reader, extending=True))
 
 
-def extended(task: Task, kind: str, desk: DocumentReader, read_list: ReadList) -> Task:
+def extend(task: Task, kind: str, reader: DocumentReader) -> Task:
     """Return a task with the extensions of the document that are for its kind."""
-    if desk.extending:
+    if reader.extending:
         return task
     found = []
-    for name, _, body in desk.uses.extensions:
-        if not isinstance(body, dict) or not _meant(body.get("extend"), kind):
+    for name, _, body in reader.uses.extensions:
+        if not isinstance(body, dict) or not _extends(body.get("extend"), kind):
             continue
-        desk.uses.calls.append(task.at)
-        if len(desk.uses.calls) > _MOST:
-            message = f"extensions and functions are used at more than {_MOST} places"
-            desk.refuse_call("TOO_LARGE", message, task.at, "extend fewer tasks")
+        reader.uses.calls.append(task.at)
+        if len(reader.uses.calls) > _MOST_USES:
+            message = f"extensions and functions are used at more than {_MOST_USES} places"
+            reader.refuse_call("TOO_LARGE", message, task.at, "extend fewer tasks")
             return task
-        inner = desk.within_extension()
+        inner = reader.within_extension()
         at = join(join(task.at, "extensions"), name)
-        found.append(_read(name, body, at, inner, read_list))
+        found.append(_read(name, body, at, inner))
         for problem in inner.findings.problems:
             if problem.code == "TOO_DEEP":  # the one thing that depends on what is extended
-                desk.refuse_call(problem.code, problem.message, task.at, problem.hint)
+                reader.refuse_call(problem.code, problem.message, task.at, problem.hint)
     return replace(task, extensions=tuple(found)) if found else task
 
 
-def _meant(extend: Any, kind: str) -> bool:
+def _extends(extend: Any, kind: str) -> bool:
     return extend in ("all", kind) or (extend == "composite" and kind in _COMPOSITE)
 
 
-def _read(
-    name: str, body: dict[str, Any], at: str, desk: DocumentReader, read_list: ReadList
-) -> Extension:
+def _read(name: str, body: dict[str, Any], at: str, reader: DocumentReader) -> Extension:
     owner = f"extension {quote(name)}"
     lists = {
-        side: read_list(body[side], join(at, side), owner, desk)
+        side: reader.tasks(body[side], join(at, side), owner)
         for side in ("before", "after")
         if body.get(side) is not None
     }
     return Extension(
         name=name,
-        when=desk.expression(body.get("when"), join(at, "when"), TASK_INPUT),
+        when=reader.expression(body.get("when"), join(at, "when"), TASK_INPUT),
         before=lists.get("before", ()),
         after=lists.get("after", ()),
     )

@@ -1,9 +1,9 @@
-"""Where a document is read: what was found wrong, which names are in sight, what may be reused."""
+"""The reader of a document: its findings, the variables in scope, the components of `use`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,13 @@ from onward.errors import ExpressionError
 from onward.expressions import compile_jq
 from onward.languages.document.fields import Fields
 from onward.languages.document.problems import Findings, join, kind_of, quote, suggest
-from onward.languages.serverless.templates import Computed, Expression, JsonTemplate, expression_in
+from onward.languages.serverless.model import TaskList
+from onward.languages.serverless.templates import (
+    ComputedText,
+    Expression,
+    JsonTemplate,
+    expression_in,
+)
 
 EVERYWHERE = frozenset({"workflow", "runtime"})
 WORKFLOW_INPUT = EVERYWHERE
@@ -29,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """The reusable components of a document, as written, and where each kind of them stands."""
+    """The reusable components of a document, as written."""
 
     authentications: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, Any] = field(default_factory=dict)
@@ -42,18 +48,24 @@ class Uses:
     calls: list[str] = field(default_factory=list, compare=False)
     """The places at which functions are called, those inside of functions included."""
     used: set[tuple[str, str]] = field(default_factory=set, compare=False)
-    """Which of them, by kind and name, anything has asked for."""
+    """Which of them, by kind and name, the document refers to."""
+
+
+ReadList = Callable[[Any, str, str, "DocumentReader"], TaskList]
+"""Reads a list of tasks: its value, its place, whose it is, and the reader around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
-    """All that reading a part of a document needs. Going into a scope makes a new desk."""
+    """Reads parts of a document. Each scope inside it has a reader of its own."""
 
     findings: Findings
+    read_list: ReadList | None = None
+    """Reads a list of tasks, wherever one is inside a task; None where there can be none."""
     uses: Uses = field(default_factory=Uses)
     loose: bool = False
     scoped: frozenset[str] = frozenset()
-    """Variables that loops and catches around this place have made."""
+    """Variables that the loops and catches around this place define."""
     calling: tuple[str, ...] = ()
     """The functions that this place is part of, the outermost first."""
     whole: Findings | None = None
@@ -62,38 +74,49 @@ class DocumentReader:
     """Whether this place is part of an extension, which is not extended itself."""
 
     def with_names(self, *names: str) -> DocumentReader:
-        """Return the desk inside a scope with more variables."""
+        """Return the reader inside a scope with more variables."""
         return replace(self, scoped=self.scoped | set(names))
 
     def within_function(self, name: str) -> DocumentReader:
-        """Return the desk for the task of a function that is called.
+        """Return the reader of the task of a function that is called.
 
-        It sees nothing of its caller but its input. What is wrong with it is told once, where it
-        is defined, and not at every call.
+        It sees nothing of its caller but its input. What is wrong with it is reported once, where
+        it is defined, and not at every call.
         """
         calling = (*self.calling, name)
         whole = self.whole or self.findings
         return replace(self, findings=Findings(), scoped=frozenset(), calling=calling, whole=whole)
 
     def within_extension(self) -> DocumentReader:
-        """Return the desk for the tasks of an extension, which see nothing but their input."""
+        """Return the reader of the tasks of an extension, which see nothing but their input."""
         whole = self.whole or self.findings
         return replace(self, findings=Findings(), scoped=frozenset(), extending=True, whole=whole)
 
     def refuse_call(self, code: str, message: str, at: str, hint: str) -> None:
-        """Note a problem of functions that call each other, which no definition has alone."""
+        """Report a problem of functions that call each other, which no definition has alone."""
         (self.whole or self.findings).error(code, message, at=at, hint=hint)
 
-    def fields(self, value: Mapping[str, Any], owner: str, at: str) -> Fields:
-        """Return a reader of one mapping."""
-        return Fields(value, owner, at, self.findings)
+    def fields(
+        self, value: Mapping[str, Any], owner: str, at: str, known: tuple[str, ...] | None = None
+    ) -> Fields:
+        """Return the fields of a mapping, which may have only the `known` ones."""
+        fields = Fields(value, owner, at, self.findings)
+        if known is not None:
+            fields.reject_unknown(known)
+        return fields
+
+    def tasks(self, value: Any, at: str, owner: str) -> TaskList:
+        """Return the tasks of a list."""
+        if self.read_list is None:
+            raise TypeError("this reader reads no tasks")
+        return self.read_list(value, at, owner, self)
 
     def error(self, code: str, message: str, at: str, hint: str = "") -> None:
-        """Note a problem."""
+        """Report a problem."""
         self.findings.error(code, message, at=at, hint=hint)
 
     def unsupported(self, what: str, at: str, hint: str = "") -> None:
-        """Note that a part of the language is known and cannot run here."""
+        """Report a part of the language that cannot run here."""
         self.error("UNSUPPORTED", f"{what} is not supported yet", at, hint)
 
     def expression(self, value: Any, at: str, allowed: frozenset[str]) -> Expression | None:
@@ -106,13 +129,13 @@ class DocumentReader:
             hint = "write jq, such as .count > 3"
             self.error("BAD_FIELD", f"an expression must be text, not {kind_of(value)}", at, hint)
             return None
-        return self._compiled(expression_in(value) or value, at, allowed)
+        return self._compile(expression_in(value) or value, at, allowed)
 
     def template(self, value: Any, at: str, allowed: frozenset[str]) -> JsonTemplate:
         """Return a value whose strings may be expressions."""
         return JsonTemplate(value, lambda text, inner: self.text(text, at + inner, allowed))
 
-    def shaped(self, value: Any, at: str, allowed: frozenset[str]) -> JsonTemplate | None:
+    def shape(self, value: Any, at: str, allowed: frozenset[str]) -> JsonTemplate | None:
         """Return `from` or `as`: one expression, bare or not, or an object with some inside."""
         if value is None:
             return None
@@ -125,11 +148,11 @@ class DocumentReader:
             return None
         return self.template(value, at, allowed)
 
-    def text(self, text: str, at: str, allowed: frozenset[str]) -> Computed | str:
+    def text(self, text: str, at: str, allowed: frozenset[str]) -> ComputedText | str:
         """Return a text inside a value: an expression if it is one, else the text itself."""
         inner = expression_in(text)
         if inner is not None:
-            return self._compiled(inner, at, allowed) or text
+            return self._compile(inner, at, allowed) or text
         if self.loose:
             return self._attempt(text, allowed) or text
         if "${" in text:
@@ -163,7 +186,7 @@ class DocumentReader:
             return None
         return Expression(jq, text, loose=True)
 
-    def _compiled(self, source: str, at: str, allowed: frozenset[str]) -> Expression | None:
+    def _compile(self, source: str, at: str, allowed: frozenset[str]) -> Expression | None:
         try:
             jq = compile_jq(source)
         except ExpressionError as problem:
@@ -184,8 +207,8 @@ class DocumentReader:
             self.error("UNKNOWN_VARIABLE", message, at, hint)
         elif name in KNOWN:
             message = f"${name} is not available here"
-            hint = f"available are: {', '.join('$' + one for one in here)}"
+            hint = f"available are: {', '.join('$' + name for name in here)}"
             self.error("UNKNOWN_VARIABLE", message, at, hint)
         else:
-            hint = suggest(name, here) or f"available are: {', '.join('$' + one for one in here)}"
+            hint = suggest(name, here) or f"available are: {', '.join('$' + name for name in here)}"
             self.error("UNKNOWN_VARIABLE", f"there is no variable ${name} here", at, hint)

@@ -1,4 +1,4 @@
-"""Making what does the work of an activity: a node of the catalogue, with its arguments."""
+"""The node of an activity: an entry of the catalogue, with its arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onward.errors import ExpressionError
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Awaits, Failed, Succeeded
 from onward.kernel.redaction import Redactor
-from onward.languages.serverless.errors import FaultError, standard, to_error
+from onward.languages.serverless.errors import FaultError, standard_fault, to_error
 from onward.languages.serverless.model import CallTask, EmitTask, ServerlessWorkflow
 from onward.languages.serverless.run import subscriptions
 from onward.languages.serverless.run.stops import Act
@@ -22,96 +22,96 @@ from onward.ports.nodes.node import Catalogue, Runnable, Tools
 
 
 class LateArguments(msgspec.Struct, frozen=True):
-    """An activity whose arguments are only made where the secrets are known.
+    """An activity whose arguments are only built where the secrets are known.
 
-    `authorize`, if there is one, is asked first what the call will show of who calls.
+    `authorize`, if there is one, first finds the call's authorization, which the arguments read.
     """
 
-    make: Callable[[Mapping[str, Any]], Any]
+    build: Callable[[Mapping[str, Any]], Any]
     authorize: Callable[[Mapping[str, Any]], Any] | None = None
 
-    def build(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
-        """Return the node with its arguments, or why there is none."""
+    def resolve(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+        """Return the node with its arguments, or the failure to build them."""
         known = {"secrets": secrets}
         try:
             if self.authorize is not None:
-                return AuthorizedActivity(self.authorize(known), self.make, known)
-            node: Runnable = self.make(known)
+                return AuthorizedActivity(self.authorize(known), self.build, known)
+            node: Runnable = self.build(known)
             return node
         except FaultError as error:
             return Failed(to_error(error.fault))
 
 
 class AuthorizedActivity(msgspec.Struct, frozen=True):
-    """A call whose arguments hold what it shows of who calls, which is asked for first."""
+    """A call whose arguments read its own authorization, which is found first."""
 
     authorize: Any
-    make: Callable[[Mapping[str, Any]], Any]
+    build: Callable[[Mapping[str, Any]], Any]
     known: Mapping[str, Any]
 
     async def run(self, tools: Tools) -> Succeeded | Failed | Awaits:
-        """Find out who calls, make the arguments, and do the work."""
-        who: Succeeded | Failed = await self.authorize.run(tools)
-        if isinstance(who, Failed):
-            return who
+        """Find the authorization, build the arguments, and do the work."""
+        found: Succeeded | Failed = await self.authorize.run(tools)
+        if isinstance(found, Failed):
+            return found
         try:
-            node = self.make({**self.known, "authorization": who.output})
+            node = self.build({**self.known, "authorization": found.output})
         except FaultError as error:
             return Failed(to_error(error.fault))
-        return _without(await node.run(tools), who.output["parameter"])
+        return _redact(await node.run(tools), found.output["parameter"])
 
 
-def _without(outcome: Succeeded | Failed | Awaits, shown: str) -> Succeeded | Failed | Awaits:
-    """Return an outcome that does not hold what the call has shown."""
+def _redact(outcome: Succeeded | Failed | Awaits, parameter: str) -> Succeeded | Failed | Awaits:
+    """Return an outcome without the parameter of the call's authorization."""
     if not isinstance(outcome, Succeeded | Failed):
         return outcome
     plain = msgspec.to_builtins(outcome)
-    redacted = Redactor([{"parameter": shown}]).redact(plain)
+    redacted = Redactor([{"parameter": parameter}]).redact(plain)
     return outcome if redacted is plain else msgspec.convert(redacted, type(outcome))
 
 
 class ActivityBuilder:
-    """Makes the nodes of one workflow."""
+    """Builds the nodes of one workflow."""
 
     def __init__(self, workflow: ServerlessWorkflow, catalogue: Catalogue) -> None:
         self._workflow = workflow
         self._catalogue = catalogue
 
-    def subscribing(self, token: Token) -> Any:
-        """Return what says what a run listens to; `token` is the one it began with."""
+    def build_subscription(self, token: Token) -> Any:
+        """Return the node that subscribes a run to its events; `token` is its first."""
         found = self._catalogue.get("subscribe")
         if found is None:
             raise TypeError("a catalogue of calls has no subscribe")
-        return found.parameters(subscriptions=subscriptions.subscriptions(self._workflow, token))
+        return found.parameters(subscriptions=subscriptions.subscriptions_of(self._workflow, token))
 
-    def node(self, stop: Act, run: WalkContext) -> Any:
-        """Return what does the work of a stop. Raises FaultError for arguments that do not fit."""
+    def build(self, stop: Act, context: WalkContext) -> Any:
+        """Return the node of a stop. Raises FaultError for arguments that do not fit."""
         if isinstance(stop.task, EmitTask):
-            return self._made(stop.task, subscriptions.filled_in(stop.arguments, run))
+            return self._build(stop.task, subscriptions.add_event_defaults(stop.arguments, context))
         if not stop.task.late:
-            return self._made(stop.task, stop.arguments)
+            return self._build(stop.task, stop.arguments)
 
-        def made(function: str, template: JsonTemplate, known: Mapping[str, Any]) -> Any:
+        def build_late(function: str, template: JsonTemplate, known: Mapping[str, Any]) -> Any:
             try:
-                return self._made(stop.task, stop.arguments(template, known), function)
+                return self._build(stop.task, stop.arguments(template, known), function)
             except ExpressionError as problem:
-                raise FaultError(standard("expression", str(problem), stop.task.at)) from None
+                raise FaultError(standard_fault("expression", str(problem), stop.task.at)) from None
 
         task = stop.task
-        make = partial(made, task.function, task.arguments)
         return LateArguments(
-            make, None if task.policy is None else partial(made, "authorize", task.policy)
+            partial(build_late, task.function, task.arguments),
+            None if task.policy is None else partial(build_late, "authorize", task.policy),
         )
 
-    def _made(self, task: CallTask, arguments: Any, function: str = "") -> Any:
+    def _build(self, task: CallTask, arguments: Any, function: str = "") -> Any:
         found = self._catalogue.get(function or task.function)
         if found is None:
             detail = f"this worker cannot call {task.function!r}"
-            raise FaultError(standard("configuration", detail, task.at))
+            raise FaultError(standard_fault("configuration", detail, task.at))
         try:
             return msgspec.convert(arguments, found.parameters)
         except msgspec.ValidationError as problem:
             text, _, path = str(problem).partition(" - at ")
             where = path.strip("`").removeprefix("$").replace(".", "/") or "/"
             detail = f"with{where}: {text[0].lower()}{text[1:]}"
-            raise FaultError(standard("configuration", detail, task.at)) from None
+            raise FaultError(standard_fault("configuration", detail, task.at)) from None

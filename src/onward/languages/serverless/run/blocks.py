@@ -1,111 +1,87 @@
-"""What a try does about an error: try again, hand it to the tasks that handle it, or let it go."""
+"""The blocks of a walk: loops, tries, extensions, and the arguments of calls.
+
+Each function decides about the task on top of a path and returns the action or the stop that
+follows. `walk` calls them; they know only the path.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, assert_never
+from typing import Any
 
+from onward.kernel.retry import backoff_factor
 from onward.languages.serverless.durations import LONGEST_MS
-from onward.languages.serverless.errors import Fault, FaultError, name_of, standard
+from onward.languages.serverless.errors import Fault, FaultError, name_of, standard_fault
 from onward.languages.serverless.model import (
     CallTask,
     Catch,
-    Duration,
     Extension,
     ForTask,
     Retry,
     Task,
     TryTask,
 )
-from onward.languages.serverless.run import listen
-from onward.languages.serverless.run.evaluator import Evaluator
-from onward.languages.serverless.run.listen import Next
+from onward.languages.serverless.run.path import TreePath
 from onward.languages.serverless.run.state import Action, TaskFrame
-from onward.languages.serverless.run.stops import Act, Sleep, Stop
-from onward.languages.serverless.run.variables import TaskVariables, WalkContext, described
-from onward.languages.serverless.templates import EvaluationInput, Expression, JsonTemplate
+from onward.languages.serverless.run.stops import Act, Sleep
+from onward.languages.serverless.run.variables import TaskVariables, describe_task
+from onward.languages.serverless.templates import EvaluationInput, JsonTemplate
 
-# -- Loops: each item in turn, for as long as the condition holds. Only an index moves on.
-
-
-class LoopWalk(listen.ListenWalk, Protocol):
-    """The walk that has come to a loop, as far as it is needed here."""
-
-    def evaluate(self, expression: Expression, given: EvaluationInput, at: str) -> Any:
-        """Return what an expression comes to."""
-        ...
+LEFT = "left"
+"""The phase of a task that an extension has replaced: nothing of it runs any more."""
 
 
-def begin(walk: LoopWalk, task: ForTask, frame: TaskFrame) -> Next:
+# -- loops: each item in turn, for as long as the condition holds; only an index moves on ---------
+
+
+def begin_loop(path: TreePath, task: ForTask, frame: TaskFrame) -> Action:
     """Begin a loop."""
-    given = walk.given(task, frame, frame.given)
-    items = walk.evaluate(task.items, given, task.at)
+    inputs = path.inputs(task, frame, frame.input)
+    items = path.evaluate(task.items, inputs, task.at)
     if not isinstance(items, list):
         detail = f"for.in must be an array, but {task.items.text!r} is not"
-        raise FaultError(standard("expression", detail, task.at))
+        raise FaultError(standard_fault("expression", detail, task.at))
     frame.items, frame.index = items, -1
-    return on(walk, task, frame, frame.given)
+    return next_item(path, task, frame, frame.input)
 
 
-def on(walk: LoopWalk, task: ForTask, frame: TaskFrame, data: Any) -> Next:
-    """Go on with the next item; `data` is what the one before came to."""
+def next_item(path: TreePath, task: ForTask, frame: TaskFrame, data: Any) -> Action:
+    """Enter the loop for its next item; `data` is the output for the item before."""
     frame.index += 1
-    go_on = task.condition_to_go_on
+    condition = task.loop_condition
     if frame.index < len(frame.items) and (
-        go_on is None or walk.holds(go_on, walk.given(task, frame, data), task.at)
+        condition is None or path.holds(condition, path.inputs(task, frame, data), task.at)
     ):
         return Action("enter", data, task.tasks[0].at)
     frame.items = None
-    return walk.complete(data)
+    return Action("complete", data)
 
 
-class CatchWalk(Protocol):
-    """The walk that met the error, as far as it is needed here."""
-
-    @property
-    def run(self) -> WalkContext:
-        """The run it is part of."""
-        ...
-
-    def given(
-        self, task: Task, frame: TaskFrame | None, data: Any, **extra: Any
-    ) -> EvaluationInput:
-        """Return what an expression of `task` works on."""
-        ...
-
-    def holds(self, expression: Expression, given: EvaluationInput, at: str) -> bool:
-        """Return whether a condition is true."""
-        ...
-
-    def duration(self, duration: Duration, given: EvaluationInput, at: str) -> int:
-        """Return a duration in milliseconds."""
-        ...
-
-    def complete(self, raw: Any, then: str | None = None) -> Action | Stop:
-        """The task on top came to `raw`."""
-        ...
+# -- tries: retry, run the tasks that handle the error, or let it pass ----------------------------
 
 
-def handle(walk: CatchWalk, task: TryTask, frame: TaskFrame, fault: Fault) -> Action | Stop | None:
+def handle_fault(
+    path: TreePath, task: TryTask, frame: TaskFrame, fault: Fault
+) -> Action | Sleep | None:
     """Return what follows from an error inside a try; None when it is not handled there.
 
-    First it is tried again, as long as the policy allows; then the handling tasks run. With a
-    policy and no tasks the error goes on up; with neither, the try goes on with its own input.
+    First the try is repeated, as long as the policy allows; then the handling tasks run. With a
+    policy and no tasks the error goes up; with neither, the try completes with its own input.
     """
     catch = task.catch
-    given = walk.given(task, frame, fault.value(), **{catch.name: fault.value()})
-    if not _matches(catch, fault) or not _wanted(walk, catch, given, task.at):
+    inputs = path.inputs(task, frame, fault.value(), **{catch.name: fault.value()})
+    if not _matches(catch, fault) or not _applies_to(path, catch, inputs, task.at):
         return None
     if catch.retry is not None:
-        again = _again(walk, catch.retry, task, frame, given, fault)
-        if again is not None:
-            return again
+        pause = _retry_pause(path, catch.retry, task, frame, inputs, fault)
+        if pause is not None:
+            return pause
     if catch.tasks:
         frame.phase, frame.error = "catch", fault.value()
-        return Action("enter", frame.given, catch.tasks[0].at)
+        return Action("enter", frame.input, catch.tasks[0].at)
     if catch.retry is not None:
         return None
-    return walk.complete(frame.given, catch.then)
+    return Action("complete", frame.input, then=catch.then or "")
 
 
 def _matches(catch: Catch, fault: Fault) -> bool:
@@ -119,123 +95,99 @@ def _equal(name: str, wanted: Any, found: Any) -> bool:
     return bool(wanted == found)
 
 
-def _wanted(walk: CatchWalk, policy: Catch | Retry, given: EvaluationInput, at: str) -> bool:
-    if policy.when is not None and not walk.holds(policy.when, given, at):
+def _applies_to(path: TreePath, policy: Catch | Retry, inputs: EvaluationInput, at: str) -> bool:
+    if policy.when is not None and not path.holds(policy.when, inputs, at):
         return False
-    return policy.except_when is None or not walk.holds(policy.except_when, given, at)
+    return policy.except_when is None or not path.holds(policy.except_when, inputs, at)
 
 
-def _again(
-    walk: CatchWalk,
+def _retry_pause(
+    path: TreePath,
     retry: Retry,
     task: TryTask,
     frame: TaskFrame,
-    given: EvaluationInput,
+    inputs: EvaluationInput,
     fault: Fault,
 ) -> Sleep | None:
     """Return the pause before another attempt, or None when there are to be no more."""
     if retry.count is not None and frame.attempt >= retry.count:
         return None
-    if not _wanted(walk, retry, given, task.at):
+    if not _applies_to(path, retry, inputs, task.at):
         return None
-    number = frame.attempt + 1
-    delay_ms = _delay(walk.duration(retry.delay, given, task.at), retry, number)
+    attempt = frame.attempt + 1
+    delay_ms = path.duration(retry.delay, inputs, task.at)
+    delay_ms = min(delay_ms * backoff_factor(retry.backoff, attempt), LONGEST_MS)
     jitter_ms = 0
     if retry.jitter is not None:
-        low, high = (walk.duration(one, given, task.at) for one in retry.jitter)
+        low, high = (path.duration(bound, inputs, task.at) for bound in retry.jitter)
         delay_ms, jitter_ms = delay_ms + low, max(0, high - low)
     if retry.limit is not None:
-        limit_ms = walk.duration(retry.limit, given, task.at)
-        if walk.run.now_ms - frame.since + delay_ms > limit_ms:
+        limit_ms = path.duration(retry.limit, inputs, task.at)
+        if path.now_ms - frame.since + delay_ms > limit_ms:
             return None
-    frame.attempt = number
+    frame.attempt = attempt
     return Sleep(task.at, Action("attempt", None, task.at), delay_ms, jitter_ms, fault)
 
 
-def _delay(delay_ms: int, retry: Retry, number: int) -> int:
-    match retry.backoff:
-        case "constant":
-            return delay_ms
-        case "linear":
-            return min(delay_ms * number, LONGEST_MS)
-        case "exponential":
-            return int(min(delay_ms * 2 ** min(number - 1, 62), LONGEST_MS))
-        case _:
-            assert_never(retry.backoff)
+# -- extensions: tasks that run before and after other tasks, wherever those are ------------------
 
 
-# -- Extensions: tasks that run before and after other tasks, wherever those are.
-
-
-LEFT = "left"
-"""The phase of a task that an extension has replaced: nothing of it runs any more."""
-
-
-def before(walk: Evaluator, task: Task, frame: TaskFrame, first: int) -> Action | None:
+def enter_before(path: TreePath, task: Task, frame: TaskFrame, first: int) -> Action | None:
     """Return the first task of the next extension that runs before a task; None for none."""
-    for number, one in _from(task, first):
-        if one.before and _applies(walk, one, task, frame):
+    for number, extension in _extensions_from(task, first):
+        if extension.before and _extends(path, extension, task, frame):
             frame.phase, frame.index = "before", number
-            return Action("enter", frame.given, one.before[0].at)
+            return Action("enter", frame.input, extension.before[0].at)
     frame.phase, frame.index = "", 0
     return None
 
 
-def after(
-    walk: Evaluator, task: Task, frame: TaskFrame, raw: Any, then: str | None, first: int
+def enter_after(
+    path: TreePath, task: Task, frame: TaskFrame, raw: Any, then: str | None, first: int
 ) -> Action | None:
     """Return the first task of the next extension that runs after a task; None for none.
 
-    What the task itself came to is kept meanwhile: an extension does not change it.
+    The frame holds the task's own output meanwhile: an extension does not change it.
     """
-    for number, one in _from(task, first):
-        if one.after and _applies(walk, one, task, frame):
+    for number, extension in _extensions_from(task, first):
+        if extension.after and _extends(path, extension, task, frame):
             frame.phase, frame.index, frame.error, frame.then = "after", number, raw, then or ""
-            return Action("enter", raw, one.after[0].at)
+            return Action("enter", raw, extension.after[0].at)
     return None
 
 
-def _from(task: Task, first: int) -> list[tuple[int, Extension]]:
+def _extensions_from(task: Task, first: int) -> list[tuple[int, Extension]]:
     return list(enumerate(task.extensions))[first:]
 
 
-def _applies(walk: Evaluator, one: Extension, task: Task, frame: TaskFrame) -> bool:
-    if one.when is None:
+def _extends(path: TreePath, extension: Extension, task: Task, frame: TaskFrame) -> bool:
+    if extension.when is None:
         return True
-    seen = {"task": {**task.definition, **described(task, frame)}}
-    sight = TaskVariables(walk.run, walk.state, task, frame, seen)
-    given = EvaluationInput(frame.given, sight, walk.run.now_ms, walk.run.account)
-    return walk.holds(one.when, given, task.at)
+    extra = {"task": {**task.definition, **describe_task(task, frame)}}
+    variables = TaskVariables(path.context, path.state, task, frame, extra)
+    inputs = EvaluationInput(frame.input, variables, path.now_ms, path.context.account)
+    return path.holds(extension.when, inputs, task.at)
 
 
-# -- Calls: what they are given, made where the secrets that they need are known.
+# -- calls: their arguments, built where the secrets that they need are known ---------------------
 
 
-class Renders(Protocol):
-    """A walk, as far as calls need it."""
-
-    def render(
-        self, template: JsonTemplate | None, given: EvaluationInput, at: str, default: Any = None
-    ) -> Any:
-        """Return what a template makes; without one, the default."""
-        ...
-
-
-def call(
-    walk: Renders,
+def call_activity(
+    path: TreePath,
     task: CallTask,
-    given: EvaluationInput,
+    inputs: EvaluationInput,
     timeout_s: float | None,
     more: Mapping[str, Any] | None = None,
 ) -> Act:
-    """Return the call that a task makes. `more` is what it gets beside its own arguments."""
+    """Return the activity of a call. `more` is added to the arguments that the task has."""
     more = more or {}
     if not task.late:
-        return Act(task, {**walk.render(task.arguments, given, task.at), **more}, timeout_s)
+        return Act(task, {**path.render(task.arguments, inputs, task.at), **more}, timeout_s)
 
-    def late(template: JsonTemplate, known: Mapping[str, Any]) -> Any:
-        sight = {name: given.variables.get(name) for name in template.names}
-        made = template.render(EvaluationInput(given.data, {**sight, **known}, given.now_ms))
-        return {**made, **more} if template is task.arguments else made
+    def late_arguments(template: JsonTemplate, known: Mapping[str, Any]) -> Any:
+        variables = {name: inputs.variables.get(name) for name in template.names}
+        late = EvaluationInput(inputs.data, {**variables, **known}, inputs.now_ms)
+        arguments = template.render(late)
+        return {**arguments, **more} if template is task.arguments else arguments
 
-    return Act(task, late, timeout_s)
+    return Act(task, late_arguments, timeout_s)

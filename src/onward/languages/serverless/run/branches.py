@@ -1,9 +1,10 @@
 """Scopes: the branches of a fork, and tasks that must not take longer than they may.
 
-Both stand on the barriers of the kernel. What opens a scope stays behind in the scope outside, as
-the barrier's origin, and says there what is to be done when the scope is complete. A scope is left
-early (an error, a race that is won, the end of the workflow, a time limit) by closing the barrier
-from one side: the first who does so goes on outside, and whatever still runs inside is dropped.
+Both stand on the barriers of the kernel. The token that opens a scope stays in the scope outside,
+as the barrier's origin, and says there what is to be done when the scope is complete. A scope is
+left early (an error, a race that is won, the end of the workflow, a time limit) by closing the
+barrier from one side: the first to do so continues outside, and everything still running inside is
+dropped.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from onward.kernel.flow import Edge, Position, children_of, read_origin, split_p
 from onward.kernel.ids import derive
 from onward.kernel.json import decode
 from onward.kernel.messages import Token, item_frame
-from onward.languages.serverless.errors import timed_out
+from onward.languages.serverless.errors import timeout_fault
 from onward.languages.serverless.model import ServerlessWorkflow
 from onward.languages.serverless.run.state import Action, StateStore, TaskFrame, WalkState
 from onward.languages.serverless.run.stops import ATTEMPTED, LIMITED, Attempt, Limit, Spread
-from onward.languages.serverless.run.variables import scoped
+from onward.languages.serverless.run.variables import scope_variables
 
 Inside = tuple[WalkState, str]
 """Where a path begins inside a scope, and the pointer of the task it begins at."""
@@ -43,17 +44,17 @@ Inside = tuple[WalkState, str]
 
 def open_scope(
     workflow: ServerlessWorkflow,
-    place: Position,
-    keeper: StateStore,
+    position: Position,
+    store: StateStore,
     state: WalkState,
     stop: Spread | Limit | Attempt,
 ) -> Judgement[None]:
-    """Open what a walk has stopped for, and send its paths on their way."""
+    """Open the scope that a walk has stopped for, and publish the first token of each path."""
     name, inside, limit_ms = _inside(workflow, state, stop)
     outside = msgspec.structs.replace(state, action=_when_complete(stop))
-    context = yield from stored(keeper, outside)
+    context = yield from save_state(store, outside)
     origin = msgspec.structs.replace(
-        place.token,
+        position.token,
         workflow_definition=msgspec.UNSET,
         accumulated_context=context.inline,
         context_refs=context.refs,
@@ -61,9 +62,9 @@ def open_scope(
     )
     sending = yield from ask(
         Scatter(
-            scope=place.scope,
-            lineage=place.lineage,
-            split=place.unit,
+            scope=position.scope,
+            lineage=position.lineage,
+            split=position.unit,
             total=len(inside),
             window=len(inside),
             budget=None,
@@ -73,24 +74,24 @@ def open_scope(
     if not sending:
         return
     if limit_ms is not None:
-        timer = limit_timer(place, place.unit, stop.task.at, limit_ms)
-        yield SetTimer(timer, place.now_ms + limit_ms)
-    for index, (begins, at) in enumerate(inside):
-        context = yield from stored(keeper, begins)
-        frame = item_frame(place.token.execution_id, place.unit, name, index, len(inside))
-        unit = derive(place.unit, "item", index)
-        lineage = (*place.lineage, frame)
-        within = Position(place.token, unit, place.by, lineage, context, place.now_ms)
-        yield Publish(child(within, at, "item"))
+        timer = limit_timer(position, position.unit, stop.task.at, limit_ms)
+        yield SetTimer(timer, position.now_ms + limit_ms)
+    for index, (inner, at) in enumerate(inside):
+        context = yield from save_state(store, inner)
+        frame = item_frame(position.token.execution_id, position.unit, name, index, len(inside))
+        unit = derive(position.unit, "item", index)
+        lineage = (*position.lineage, frame)
+        within = Position(position.token, unit, position.by, lineage, context, position.now_ms)
+        yield Publish(child_token(within, at, "item"))
 
 
-def tell(place: Position, stop: Spread | Limit | Attempt) -> Judgement[None]:
-    """Say that a task waits for what is inside it."""
+def report_waiting(position: Position, stop: Spread | Limit | Attempt) -> Judgement[None]:
+    """Report that a task waits for the paths inside it."""
     yield Report(
-        token=place.token,
+        token=position.token,
         node=stop.task.at,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         details={"branches": len(stop.task.branches) if isinstance(stop, Spread) else 1},
     )
 
@@ -99,16 +100,16 @@ def _inside(
     workflow: ServerlessWorkflow, state: WalkState, stop: Spread | Limit | Attempt
 ) -> tuple[str, Sequence[Inside], int | None]:
     """Return a scope's name, its paths and its time limit."""
-    known = scoped(state, workflow)
+    variables = scope_variables(state, workflow)
 
     def path(action: Action, *frames: TaskFrame) -> WalkState:
-        return WalkState(action, list(frames), state.given, state.context, known)
+        return WalkState(action, list(frames), state.input, state.context, variables)
 
     match stop:
         case Spread(task=fork):
-            given = state.frames[-1].given
+            data = state.frames[-1].input
             paths = [
-                (path(Action("enter", given, branch.at)), branch.at) for branch in fork.branches
+                (path(Action("enter", data, branch.at)), branch.at) for branch in fork.branches
             ]
             return fork.at, paths, None
         case Limit(task=task, raw=raw, limit_ms=limit_ms):
@@ -116,7 +117,7 @@ def _inside(
             return task.at + LIMITED, paths, limit_ms
         case Attempt(task=task, limit_ms=limit_ms):
             top = state.frames[-1]
-            frame = TaskFrame(task.at, top.raw, top.given, top.began, phase="attempt")
+            frame = TaskFrame(task.at, top.raw, top.input, top.began, phase="attempt")
             paths = [(path(Action("attempt", None, task.at), frame), task.at)]
             return task.at + ATTEMPTED, paths, limit_ms
 
@@ -131,67 +132,67 @@ def _when_complete(stop: Spread | Limit | Attempt) -> Action:
             return Action("listed")
 
 
-def left_behind(state: WalkState, output: Any, then: str) -> bytes:
-    """Return what a path that is complete leaves in its scope."""
+def scope_result(state: WalkState, output: Any, then: str) -> bytes:
+    """Return the value that a complete path leaves in its scope."""
     return msgspec.json.encode({"output": output, "context": state.context, "then": then})
 
 
-def join(origin: Token, values: list[bytes], place: Position) -> Judgement[None]:
-    """Every path of a scope is complete: go on outside."""
-    keeper, state = yield from opened(origin)
-    found = [decode(value) for value in values]
+def join(origin: Token, values: list[bytes], position: Position) -> Judgement[None]:
+    """Every path of a scope is complete: continue outside."""
+    store, state = yield from load_state(origin)
+    results = [decode(value) for value in values]
     action = state.action
     if action.kind == "complete":
         # Branches ran side by side, each with its own copy of the context: none of them wins.
-        state.action = Action("complete", [one["output"] for one in found])
+        state.action = Action("complete", [result["output"] for result in results])
     else:
-        (one,) = found
-        state.context = one["context"]
-        state.action = msgspec.structs.replace(action, value=one["output"], then=one["then"])
+        (result,) = results
+        state.context = result["context"]
+        state.action = msgspec.structs.replace(action, value=result["output"], then=result["then"])
     yield CancelTimer(_timer_id(origin.token_id))
-    yield from go_on(keeper, state, place, origin.current_node, "joined")
+    yield from publish_next(store, state, position, origin.current_node, "joined")
 
 
-def escape(place: Position, leaving: WalkState) -> Judgement[None]:
-    """A path leaves its scope before the scope is complete, and takes what is to be done along."""
-    frame = place.lineage[-1]
-    data = yield from ask(Overdue(split=frame.split_token, by=place.by))
+def escape(position: Position, leaving: WalkState) -> Judgement[None]:
+    """Leave a scope before it is complete; the path's action is done outside."""
+    frame = position.lineage[-1]
+    data = yield from ask(Overdue(split=frame.split_token, by=position.by))
     if data is None:
         return
     origin = read_origin(data)
-    keeper, state = yield from opened(origin)
+    store, state = yield from load_state(origin)
     if leaving.action.kind == "end" or state.action.kind != "complete":
         state.context = leaving.context
     state.action = leaving.action
-    outside = split_position(origin, place.by, place.now_ms)
+    outside = split_position(origin, position.by, position.now_ms)
     yield CancelTimer(_timer_id(frame.split_token))
-    yield from go_on(keeper, state, outside, origin.current_node, "escaped")
+    yield from publish_next(store, state, outside, origin.current_node, "escaped")
     yield from ask(DiscardSplit(split=frame.split_token))
 
 
-def overdue(token: Token, now_ms: int) -> Judgement[None]:
-    """A scope's time is over: the error is raised outside, where the scope was opened."""
+def expire(token: Token, now_ms: int) -> Judgement[None]:
+    """End a scope whose time is over: the error is raised outside, where the scope was opened."""
     split = token.from_edge
     data = yield from ask(Overdue(split=split, by=token.token_id))
     if data is None:
         return
     origin = read_origin(data)
-    keeper, state = yield from opened(origin)
-    state.action = Action("raise", timed_out(token.current_node, token.span[0]).value())
+    store, state = yield from load_state(origin)
+    state.action = Action("raise", timeout_fault(token.current_node, token.span[0]).value())
     outside = split_position(origin, token.token_id, now_ms)
-    yield from go_on(keeper, state, outside, origin.current_node, "overdue")
+    yield from publish_next(store, state, outside, origin.current_node, "overdue")
     yield from ask(DiscardSplit(split=split))
 
 
-def limit_timer(place: Position, split: str, at: str, limit_ms: int) -> Token:
-    """Return the token that says that time is over: for a scope, or for the run (`split` "")."""
+def limit_timer(position: Position, split: str, at: str, limit_ms: int) -> Token:
+    """Return the token of a time limit: of a scope, or of the run (`split` "")."""
     return msgspec.structs.replace(
-        place.token,
+        position.token,
         current_node=at,
         signal="timeout",
-        token_id=_timer_id(split or place.token.execution_id),
+        token_id=_timer_id(split or position.token.execution_id),
         publish_id="",
-        parent=derive(split or place.token.execution_id, "limit", "parent"),
+        parent=derive(split or position.token.execution_id, "limit", "parent"),
         outcome="timeout",
         siblings=1,
         from_edge=split,
@@ -210,34 +211,34 @@ def _timer_id(split: str) -> str:
 # -- messages ------------------------------------------------------------------------------------
 
 
-def go_on(
-    keeper: StateStore, state: WalkState, place: Position, at: str, tag: str
+def publish_next(
+    store: StateStore, state: WalkState, position: Position, at: str, tag: str
 ) -> Judgement[None]:
-    """Publish the one token that carries a path on."""
-    context = yield from stored(keeper, state)
-    place = msgspec.structs.replace(place, context=context)
-    yield Publish(child(place, state.action.at or at, tag))
+    """Publish the one token that continues a path."""
+    context = yield from save_state(store, state)
+    position = msgspec.structs.replace(position, context=context)
+    yield Publish(child_token(position, state.action.at or at, tag))
 
 
-def child(place: Position, at: str, tag: str) -> Token:
-    """Return the token that goes on from `place` at the task `at`."""
-    (token,) = children_of(place, [Edge(at, place.token.current_node, at)], tag)
+def child_token(position: Position, at: str, tag: str) -> Token:
+    """Return the token that continues from `position` at the task `at`."""
+    (token,) = children_of(position, [Edge(at, position.token.current_node, at)], tag)
     return token
 
 
-def stored(keeper: StateStore, state: WalkState) -> Judgement[Context]:
-    """Return the context that carries a state, after what it refers to is stored."""
-    context, payloads = keeper.write(state)
+def save_state(store: StateStore, state: WalkState) -> Judgement[Context]:
+    """Save what a state refers to, and return the context that carries the state."""
+    context, payloads = store.write(state)
     for payload in payloads:
         yield StorePayload(payload)
     return context
 
 
-def opened(token: Token) -> Judgement[tuple[StateStore, WalkState]]:
-    """Return the state in a token that is not being visited, with everything it refers to."""
+def load_state(token: Token) -> Judgement[tuple[StateStore, WalkState]]:
+    """Return the state of a token that is not being visited, with everything it refers to."""
     view = yield from _view(token.context)
-    keeper = StateStore(token.context, view)
-    return keeper, keeper.read()
+    store = StateStore(token.context, view)
+    return store, store.read()
 
 
 def _view(context: Context) -> Judgement[dict[str, Any]]:

@@ -1,7 +1,8 @@
-"""Which events start a run together: a pure decision about each event as it comes.
+"""Events matched against filters: for a listen, and for the set of events that starts a run.
 
-An event goes into the first gathering that wants it, or begins one. So two orders whose events come
-mixed start two runs, and no event is lost because another of its kind came first.
+First come filters and the values that correlated events agree in (`EventMatch`), then event sets:
+an event joins the first set that wants it, or begins one. So two orders whose events arrive mixed
+start two runs, and no event is lost because another of its kind was first.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from onward.languages.serverless.model import Attribute, EventFilter, EventSelec
 from onward.languages.serverless.templates import EvaluationInput, Expression
 from onward.ports.storage.event_sets import EventSet
 
-# -- Events held against what is wanted: filters, and what correlated events agree in.
-
-
 Event = Mapping[str, Any]
+
+
+# -- filters -------------------------------------------------------------------------------------
 
 
 def types_of(wanted: EventSelection) -> set[str]:
     """Return the types of events that can be wanted; only "" if it can be any."""
-    found = {one.event_type for one in _filters(wanted)}
+    found = {event_filter.event_type for event_filter in _filters(wanted)}
     anything = not wanted.filters or (
         isinstance(wanted.until, EventSelection) and not wanted.until.filters
     )
@@ -37,23 +38,23 @@ def _filters(wanted: EventSelection) -> Iterator[EventFilter]:
         yield from _filters(wanted.until)
 
 
-def enough(wanted: EventSelection, met: list[int]) -> bool:
+def is_enough(wanted: EventSelection, met: list[int]) -> bool:
     """Return whether what is met is all that is wanted."""
     return len(met) >= (len(wanted.filters) if wanted.each else 1)
 
 
-class Look:
-    """One event, held against filters. `keys`: what correlated events have agreed in so far."""
+class EventMatch:
+    """One event, matched against filters. `keys`: the values that correlated events agree in."""
 
     def __init__(
         self,
-        given: Callable[[Any], EvaluationInput],
+        inputs_of: Callable[[Any], EvaluationInput],
         expecting: Any,
         event: Event,
         keys: dict[str, Any],
     ) -> None:
-        """`given` makes what expressions work on; `expecting` is the data of `expect`."""
-        self._given = given
+        """`inputs_of` makes what expressions work on; `expecting` is the data of `expect`."""
+        self._inputs_of = inputs_of
         self._expecting = expecting
         self._event = event
         self.keys = keys
@@ -62,10 +63,10 @@ class Look:
         """Return which filters are met now that the event is there; None: it meets none."""
         if not wanted.filters:
             return [0]
-        for index, one in enumerate(wanted.filters):
+        for index, event_filter in enumerate(wanted.filters):
             if wanted.each and index in met:
                 continue
-            keys = self._passes(one)
+            keys = self._passes(event_filter)
             if keys is not None:
                 self.keys = keys
                 return [*met, index] if wanted.each else [0]
@@ -78,24 +79,24 @@ class Look:
                 return None
             keys = self.keys
             for correlation in wanted.correlations:
-                found = correlation.value.evaluate(self._given(self._event))
+                found = correlation.value.evaluate(self._inputs_of(self._event))
                 if found is None:
                     return None
                 expected = keys.get(correlation.name, found)
                 if correlation.expected is not None:
-                    expected = correlation.expected.render(self._given(self._expecting))
+                    expected = correlation.expected.render(self._inputs_of(self._expecting))
                 if expected != found:
                     return None
                 keys = {**keys, correlation.name: found}
         except ExpressionError:
-            return None  # somebody else's event is no mistake of this workflow
+            return None  # an event of another application is no mistake of this workflow
         return keys
 
     def _fits(self, wanted: Attribute) -> bool:
         event = self._event
         found = event.get(wanted.name)
         subject = found if wanted.name == "data" else event
-        value = wanted.value.render(self._given(subject))
+        value = wanted.value.render(self._inputs_of(subject))
         if isinstance(value, bool) and not wanted.value.static:
             return value
         if value == found:
@@ -103,31 +104,34 @@ class Look:
         return (
             wanted.pattern is not None
             and isinstance(found, str)
-            and wanted.pattern.holds(self._given(found))
+            and wanted.pattern.holds(self._inputs_of(found))
         )
 
 
-class Step(NamedTuple):
-    """What one event does."""
+# -- sets of events that start a run ---------------------------------------------------------------
+
+
+class EventSetStep(NamedTuple):
+    """What one event does to the open sets."""
 
     after: EventSet
-    """The gathering that it is in from now on."""
+    """The set that it is in from now on."""
     counted: bool
-    """Whether it is one of those that the run gets; otherwise it only ends the gathering."""
+    """Whether the run gets it; otherwise it only completes the set."""
     complete: bool
 
 
-def alone(wanted: EventSelection) -> bool:
+def takes_single_event(wanted: EventSelection) -> bool:
     """Return whether one event is enough, whichever comes."""
     return wanted.until is None and (not wanted.each or len(wanted.filters) == 1)
 
 
 def passes(wanted: EventSelection, event: Event, now_ms: int) -> bool:
     """Return whether an event is wanted where one is enough."""
-    return _look(event, {}, now_ms).meets(wanted, []) is not None
+    return _match(event, {}, now_ms).meets(wanted, []) is not None
 
 
-def take(
+def add_event(
     wanted: EventSelection,
     known: Sequence[EventSet],
     event: Event,
@@ -135,51 +139,53 @@ def take(
     *,
     name: str,
     now_ms: int,
-) -> Step | None:
-    """Return what an event does to what is open; None: it is not wanted.
+) -> EventSetStep | None:
+    """Return what an event does to the open sets; None: it is not wanted.
 
-    `so_far` are the events of each gathering, needed where a condition looks at them. `name` is for
-    a gathering that begins.
+    `so_far` are the events of each set, needed where a condition reads them. `name` is for a set
+    that begins.
     """
-    for one in known:
-        found = _join(wanted, one, event, so_far.get(one.name, ()), now_ms)
+    for event_set in known:
+        found = _join(wanted, event_set, event, so_far.get(event_set.name, ()), now_ms)
         if found is not None:
             return found
-    looking = _look(event, {}, now_ms)
-    met = looking.meets(wanted, [])
+    match = _match(event, {}, now_ms)
+    met = match.meets(wanted, [])
     if met is None:
         return None
     fresh = EventSet(name=name, began_ms=now_ms)
-    return _counted(wanted, fresh, met, looking.keys, [event], now_ms)
+    return _add(wanted, fresh, met, match.keys, [event], now_ms)
 
 
 def _join(
-    wanted: EventSelection, one: EventSet, event: Event, so_far: Sequence[Event], now_ms: int
-) -> Step | None:
-    looking = _look(event, one.keys, now_ms)
+    wanted: EventSelection, event_set: EventSet, event: Event, so_far: Sequence[Event], now_ms: int
+) -> EventSetStep | None:
+    match = _match(event, event_set.keys, now_ms)
     if isinstance(wanted.until, EventSelection):
-        ending = looking.meets(wanted.until, one.until)
+        ending = match.meets(wanted.until, event_set.until)
         if ending is not None:
-            after = msgspec.structs.replace(one, until=ending, keys=looking.keys)
-            return Step(after, counted=False, complete=enough(wanted.until, ending))
-    met = looking.meets(wanted, one.met)
+            after = msgspec.structs.replace(event_set, until=ending, keys=match.keys)
+            return EventSetStep(after, counted=False, complete=is_enough(wanted.until, ending))
+    met = match.meets(wanted, event_set.met)
     if met is None:
         return None
-    return _counted(wanted, one, met, looking.keys, [*so_far, event], now_ms)
+    return _add(wanted, event_set, met, match.keys, [*so_far, event], now_ms)
 
 
-def _counted(
+def _add(
     wanted: EventSelection,
     before: EventSet,
     met: list[int],
     keys: dict[str, Any],
     events: Sequence[Event],
     now_ms: int,
-) -> Step:
+) -> EventSetStep:
     after = msgspec.structs.replace(before, met=met, keys=keys, size=before.size + 1)
     if isinstance(wanted.until, Expression):
-        return Step(after, counted=True, complete=_over(wanted.until, events, now_ms))
-    return Step(after, counted=True, complete=wanted.until is None and enough(wanted, met))
+        return EventSetStep(after, counted=True, complete=_over(wanted.until, events, now_ms))
+    return EventSetStep(
+        after, counted=True, complete=wanted.until is None and is_enough(wanted, met)
+    )
 
 
 def _over(until: Expression, events: Sequence[Event], now_ms: int) -> bool:
@@ -190,5 +196,5 @@ def _over(until: Expression, events: Sequence[Event], now_ms: int) -> bool:
         return False  # it may hold when there are more
 
 
-def _look(event: Event, keys: dict[str, Any], now_ms: int) -> Look:
-    return Look(lambda data: EvaluationInput(data, {}, now_ms), None, event, keys)
+def _match(event: Event, keys: dict[str, Any], now_ms: int) -> EventMatch:
+    return EventMatch(lambda data: EvaluationInput(data, {}, now_ms), None, event, keys)

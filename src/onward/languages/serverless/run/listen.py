@@ -1,110 +1,84 @@
-"""Waiting for events: which of them a listen takes, and what becomes of each.
+"""Listens: which events one takes, and what is done with each.
 
-An event is looked at once. What the listen does not want is gone for it; what it wants is taken, in
-the order events came, and with `foreach` each is handled before the next is looked at.
+An event is examined once. One that the listen does not want is gone for it; one that it wants is
+taken, in the order of arrival, and with `foreach` each is handled before the next is examined.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
-from onward.errors import ExpressionError
 from onward.kernel.json import encode
-from onward.languages.serverless.errors import FaultError, standard
 from onward.languages.serverless.model import EventSelection, Foreach, ListenTask, Shaping, Task
-from onward.languages.serverless.run.event_filters import Event, Look, enough
-from onward.languages.serverless.run.state import Action, TaskFrame, WalkState
-from onward.languages.serverless.run.stops import Go, Hear, Stop
-from onward.languages.serverless.run.variables import WalkContext
-from onward.languages.serverless.templates import EvaluationInput, Expression
-
-Next = Action | Stop
+from onward.languages.serverless.run.event_filters import Event, EventMatch, is_enough
+from onward.languages.serverless.run.path import TreePath
+from onward.languages.serverless.run.state import Action, TaskFrame
+from onward.languages.serverless.run.stops import Go, Hear, Next
+from onward.languages.serverless.templates import Expression
 
 
-class ListenWalk(Protocol):
-    """The walk that has come to a listen, as far as it is needed here."""
-
-    acted: bool
-    state: WalkState
-
-    @property
-    def run(self) -> WalkContext:
-        """The run it is part of."""
-        ...
-
-    def given(
-        self, task: Task, frame: TaskFrame | None, data: Any, **extra: Any
-    ) -> EvaluationInput:
-        """Return what an expression of `task` works on."""
-        ...
-
-    def holds(self, expression: Expression, given: EvaluationInput, at: str) -> bool:
-        """Return whether a condition is true."""
-        ...
-
-    def complete(self, raw: Any, then: str | None = None) -> Next:
-        """The task on top came to `raw`."""
-        ...
-
-
-def begin(task: ListenTask, frame: TaskFrame) -> Hear:
+def begin_listen(task: ListenTask, frame: TaskFrame) -> Hear:
     """Begin to listen."""
     frame.items, frame.memo = [], {"met": [], "until": [], "keys": {}}
     return Hear(task)
 
 
-def on(walk: ListenWalk, task: ListenTask) -> Next:
-    """Look at the next event."""
-    return Go(Action("hear", None, task.at)) if walk.acted else Hear(task)
+def hear_next(path: TreePath, task: ListenTask) -> Next:
+    """Wait for the next event."""
+    return Go(Action("hear", None, task.at)) if path.acted else Hear(task)
 
 
-def heard(walk: ListenWalk, task: ListenTask, event: Event) -> Next:
-    """An event came: take it, or leave it."""
-    frame = walk.state.frames[-1]
+def take_event(path: TreePath, task: ListenTask, event: Event) -> Next:
+    """Take an event that has arrived, or leave it."""
+    frame = path.state.frames[-1]
     memo = frame.memo
     until = task.wanted.until
-    looking = Look(lambda data: walk.given(task, frame, data), frame.given, event, memo["keys"])
+    match = EventMatch(
+        lambda data: path.inputs(task, frame, data), frame.input, event, memo["keys"]
+    )
     if isinstance(until, EventSelection):
-        met = looking.meets(until, memo["until"])
+        met = match.meets(until, memo["until"])
         if met is not None:
-            frame.memo = {**memo, "until": met, "keys": looking.keys}
-            return walk.complete(frame.items) if enough(until, met) else on(walk, task)
-    met = looking.meets(task.wanted, memo["met"])
+            frame.memo = {**memo, "until": met, "keys": match.keys}
+            return (
+                Action("complete", frame.items) if is_enough(until, met) else hear_next(path, task)
+            )
+    met = match.meets(task.wanted, memo["met"])
     if met is None:
-        return on(walk, task)
+        return hear_next(path, task)
     value = _read(event, task.read)
     frame.index = len(frame.items)
-    frame.memo = {**memo, "met": met, "keys": looking.keys}
+    frame.memo = {**memo, "met": met, "keys": match.keys}
     if task.foreach is None or not task.foreach.tasks:
-        return handled(walk, task, value, value)
+        return add_item(path, task, value, value)
     frame.memo["event"] = value
     return Action("enter", value, task.foreach.tasks[0].at)
 
 
-def handled(walk: ListenWalk, task: ListenTask, output: Any, event: Any = None) -> Next:
-    """The tasks for one event came to `output`: keep it, and go on listening if that is due."""
-    frame = walk.state.frames[-1]
-    keep(walk, task, task.foreach, output, event)
+def add_item(path: TreePath, task: ListenTask, output: Any, event: Any = None) -> Next:
+    """Add the output for one event to the items, and listen further if more events are wanted."""
+    frame = path.state.frames[-1]
+    collect(path, task, task.foreach, output, event)
     wanted = task.wanted
     if isinstance(wanted.until, Expression):
-        over = walk.holds(wanted.until, walk.given(task, frame, frame.items), task.at)
+        over = path.holds(wanted.until, path.inputs(task, frame, frame.items), task.at)
     else:
-        over = wanted.until is None and enough(wanted, frame.memo["met"])
-    return walk.complete(frame.items) if over else on(walk, task)
+        over = wanted.until is None and is_enough(wanted, frame.memo["met"])
+    return Action("complete", frame.items) if over else hear_next(path, task)
 
 
-def keep(walk: ListenWalk, task: Task, foreach: Foreach | None, output: Any, event: Any) -> None:
-    """Add what came of one event to the items of the task on top, shaped as `foreach` says."""
-    frame = walk.state.frames[-1]
+def collect(path: TreePath, task: Task, foreach: Foreach | None, output: Any, event: Any) -> None:
+    """Add the result for one event to the items of the task on top, shaped as `foreach` says."""
+    frame = path.state.frames[-1]
     if foreach is not None:
         frame.memo = {"event": event, **frame.memo}
         raw = output
-        output = _shaped(walk, task, foreach.output, frame, raw, {"raw_output": raw})
+        output = _shape(path, task, foreach.output, frame, raw, {"raw_output": raw})
         exported = {"raw_output": raw, "output": output}
         if foreach.export.template is not None:
-            walk.state.context = _shaped(walk, task, foreach.export, frame, output, exported)
+            path.state.context = _shape(path, task, foreach.export, frame, output, exported)
     frame.items = [*frame.items, output]
-    frame.memo = {name: one for name, one in frame.memo.items() if name != "event"}
+    frame.memo = {name: value for name, value in frame.memo.items() if name != "event"}
 
 
 def _read(event: Event, form: str) -> Any:
@@ -116,8 +90,8 @@ def _read(event: Event, form: str) -> Any:
     return data
 
 
-def _shaped(
-    walk: ListenWalk,
+def _shape(
+    path: TreePath,
     task: Task,
     shaping: Shaping,
     frame: TaskFrame,
@@ -125,12 +99,6 @@ def _shaped(
     extra: dict[str, Any],
 ) -> Any:
     if shaping.template is not None:
-        try:
-            data = shaping.template.render(walk.given(task, frame, data, **extra))
-        except ExpressionError as problem:
-            raise FaultError(standard("expression", str(problem), task.at)) from None
-    complaint = shaping.schema.complaint(data) if shaping.schema is not None else ""
-    if complaint:
-        detail = f"what foreach made does not match its schema: {complaint}"
-        raise FaultError(standard("validation", detail, task.at))
+        data = path.render(shaping.template, path.inputs(task, frame, data, **extra), task.at)
+    path.validate(shaping, data, task.at, "the result of foreach")
     return data

@@ -25,17 +25,17 @@ Kind = (
 
     begin      the run starts
     enter      the task `at` begins with the raw input `value`
-    complete   the task of the top frame comes to the raw output `value`
-    after      the task `at`, which has no frame any more, came to the output `value`
-    listed     the tasks inside the top frame came to `value`
+    complete   the task of the top frame has the raw output `value`
+    after      the task `at`, which has no frame any more, has the output `value`
+    listed     the tasks inside the top frame are done, with the output `value`
     attempt    the tasks of the try of the top frame begin, again or for the first time
     raise      the error `value` goes up from the top frame
     end        the workflow ends with `value`
-    hear       the listen of the top frame looks at the next event
-    heard      the event `value` came to the listen of the top frame
+    hear       the listen of the top frame waits for its next event
+    heard      the event `value` has arrived for the listen of the top frame
     take       the task of the top frame takes messages, or handles what it has taken
-    taken      `value` is what came of taking messages
-    await      what the task of the top frame has started will tell its end at the address `value`
+    taken      `value` is the result of taking messages
+    await      the run that the top frame's task has started will signal its end to `value`
 """
 
 
@@ -46,7 +46,7 @@ class Action(msgspec.Struct, frozen=True):
     value: Any = None
     at: str = ""
     then: str = ""
-    """Of `after`: where the task leads, when that was decided inside it."""
+    """Of `after` and `complete`: where the task leads, when that was decided inside it."""
 
 
 class TaskFrame(msgspec.Struct):
@@ -54,8 +54,9 @@ class TaskFrame(msgspec.Struct):
 
     at: str
     raw: Any
-    given: Any
-    """Its input as it came, and as `input.from` made it."""
+    """Its input as it arrived."""
+    input: Any
+    """Its input as `input.from` made it."""
     began: int
     index: int = 0
     """Of a loop: which item it is at."""
@@ -64,16 +65,17 @@ class TaskFrame(msgspec.Struct):
     phase: str = ""
     """Of a try: "catch" while it handles an error, "attempt" where the tasks of one attempt are.
     Of any task: "before" and "after" while its extensions run; `index` is then which of them, and
-    `error` what the task came to."""
+    `error` the output of the task."""
     error: Any = None
     attempt: int = 0
-    """Of a try: how often it was tried again, and since when it is trying."""
+    """Of a try: how often it was retried."""
     since: int = 0
+    """Of a try: the time of its first attempt."""
     then: str = ""
     """Of a task whose extensions run after it: where it leads, when it was decided inside it."""
     memo: Any = None
-    """Of a listen: which filters are met, what events agree in, and the event at hand. Of a task
-    that takes messages: what is still to be handled, and how to go on."""
+    """Of a listen: which filters are met, what events agree in, and the current event. Of a task
+    that takes messages: those still to be handled, and where to continue."""
 
 
 class WalkState(msgspec.Struct):
@@ -81,7 +83,7 @@ class WalkState(msgspec.Struct):
 
     action: Action
     frames: list[TaskFrame]
-    given: Any
+    input: Any
     """The workflow's raw input."""
     context: Any
     """What tasks have exported."""
@@ -92,9 +94,9 @@ class WalkState(msgspec.Struct):
     outside, and everything else in the scope ends."""
 
 
-def begin(given: Raw) -> tuple[Context, Payload | None]:
+def first_context(raw_input: Raw) -> tuple[Context, Payload | None]:
     """Return the context of a run's first token."""
-    return Context().add("$input", given)
+    return Context().add("$input", raw_input)
 
 
 class StateStore:
@@ -105,7 +107,7 @@ class StateStore:
         self._names = {
             id(value): f"${name}" for name, value in view.items() if isinstance(value, dict | list)
         }
-        self.view = view  # kept: an id names an object only while the object lives
+        self.view = view  # held: an id names an object only while the object lives
 
     def read(self) -> WalkState:
         """Return the state; a token without one has just started."""
@@ -116,7 +118,7 @@ class StateStore:
         kind, at, value, then = written["action"]
         return WalkState(
             Action(kind, view.get(value), at, then),
-            [_read_frame(one, view) for one in written["frames"]],
+            [_read_frame(frame, view) for frame in written["frames"]],
             view.get(written["given"]),
             view.get(written["context"]),
             {name: view.get(slot) for name, slot in written["variables"].items()},
@@ -131,7 +133,7 @@ class StateStore:
         written = {
             "action": [action.kind, action.at, writer.slot(action.value), action.then],
             "frames": frames,
-            "given": writer.slot(state.given),
+            "given": writer.slot(state.input),
             "context": writer.slot(state.context),
             "variables": {name: writer.slot(value) for name, value in state.variables.items()},
             "escaping": state.escaping,
@@ -140,19 +142,22 @@ class StateStore:
 
 
 _PLAIN = ("at", "began", "index", "phase", "attempt", "since", "then")
-_VALUES = ("raw", "given", "items", "error", "memo")
+_VALUES = {"raw": "raw", "given": "input", "items": "items", "error": "error", "memo": "memo"}
+"""The values of a frame: their names in a message, and as attributes."""
 
 
 def _read_frame(written: dict[str, Any], view: Mapping[str, Any]) -> TaskFrame:
-    values = {name: view.get(written[name]) for name in _VALUES if name in written}
+    values = {own: view.get(written[name]) for name, own in _VALUES.items() if name in written}
     plain = {name: written[name] for name in _PLAIN if name in written}
-    return TaskFrame(**{"raw": None, "given": None, **values, **plain})
+    return TaskFrame(**{"raw": None, "input": None, **values, **plain})
 
 
 def _write_frame(frame: TaskFrame, writer: _Writer) -> dict[str, Any]:
-    plain = {name: one for name in _PLAIN if (one := getattr(frame, name))}
+    plain = {name: value for name in _PLAIN if (value := getattr(frame, name))}
     values = {
-        name: writer.slot(one) for name in _VALUES if (one := getattr(frame, name)) is not None
+        name: writer.slot(value)
+        for name, own in _VALUES.items()
+        if (value := getattr(frame, own)) is not None
     }
     return {"at": frame.at, "began": frame.began, **plain, **values}
 
@@ -164,7 +169,7 @@ class _Writer:
         self._before = before
         self._names = names
         self._slots: dict[int, str] = {}
-        self._kept: list[Any] = []
+        self._alive: list[Any] = []
         self._inline: dict[str, Raw] = {}
         self._refs: dict[str, Ref] = {}
         self._payloads: list[Payload] = []
@@ -174,11 +179,11 @@ class _Writer:
         shared = isinstance(value, dict | list)
         if shared and id(value) in self._slots:
             return self._slots[id(value)]
-        slot = f"v{len(self._slots) + len(self._kept)}"
+        slot = f"v{len(self._slots) + len(self._alive)}"
         if shared:
             self._slots[id(value)] = slot
         else:
-            self._kept.append(value)
+            self._alive.append(value)
         self._put(f"${slot}", value, self._names.get(id(value), "") if shared else "")
         return slot
 
@@ -188,9 +193,9 @@ class _Writer:
         elif known in self._before.refs:
             self._refs[name] = self._before.refs[known]
         else:
-            one, payload = Context().add(name, encode(value))
-            self._inline |= one.inline
-            self._refs |= one.refs
+            entry, payload = Context().add(name, encode(value))
+            self._inline |= entry.inline
+            self._refs |= entry.refs
             if payload is not None:
                 self._payloads.append(payload)
 

@@ -1,4 +1,4 @@
-"""Where a walk through the tree stops, because something must happen before it can go on."""
+"""The stops of a walk through the tree: what must happen before it can continue."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from onward.languages.serverless.errors import Fault
 from onward.languages.serverless.model import CallTask, ForkTask, ListenTask, Task, TryTask
 from onward.languages.serverless.run.state import Action
 
+LIMITED = "/timeout"
+ATTEMPTED = "/catch/retry/limit/attempt"
+"""Below a task's pointer: the scope that its time limit, or that of an attempt, makes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Go on in another message: what is next must have its own, or this one has done enough.
+    """Continue in another message: the next action needs its own, or this one has done enough.
 
     `limit_ms`: the workflow begins, and must not take longer.
     """
@@ -27,21 +31,21 @@ class Act:
 
     task: CallTask
     arguments: Any
-    """A value; or, when they can only be made later, a function of a template and the variables
+    """A value; or, when they can only be built later, a function of a template and the variables
     that are known then."""
     timeout_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Go on later: after `delay_ms`, and up to `jitter_ms` more by chance."""
+    """Continue later: after `delay_ms`, and up to `jitter_ms` more by chance."""
 
     at: str
     action: Action
     delay_ms: int
     jitter_ms: int = 0
     fault: Fault | None = None
-    """What is tried again; None when it is a wait."""
+    """The error that is retried; None when it is a wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Hear:
 
 @dataclass(frozen=True, slots=True)
 class AwaitRun:
-    """Wait for the end of another run, which will be told at an address."""
+    """Wait for the end of another run, which is signalled to an address."""
 
     at: str
     address: str
@@ -91,7 +95,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PathEnd:
     """This path is at its end. `then` is where the task it was about leads, if it was about one."""
 
     output: Any
@@ -106,7 +110,7 @@ class Escape:
 
 
 @dataclass(frozen=True, slots=True)
-class Faulted:
+class RunFailure:
     """An error that nothing handles ends the run."""
 
     fault: Fault
@@ -122,14 +126,10 @@ Stop = (
     | Spread
     | Limit
     | Attempt
-    | Done
+    | PathEnd
     | Escape
-    | Faulted
+    | RunFailure
 )
 
-
-ATTEMPTED = "/catch/retry/limit/attempt"
-"""Below a task's pointer: the scope that its time limit, or that of an attempt, makes."""
-
-
-LIMITED = "/timeout"
+Next = Action | Stop
+"""What follows from a step of a walk: another step, or a stop."""

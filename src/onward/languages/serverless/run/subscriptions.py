@@ -1,7 +1,7 @@
-"""How events reach a run: it says at its beginning what it listens to, and then waits for signals.
+"""Subscriptions of a run to events: declared at its beginning, delivered as signals.
 
-Each listen has a mailbox of its own, an address of the kernel's signals. What is published from the
-beginning of the run on is kept there until the listen comes to it, and each event is in it once.
+Each listen has a mailbox of its own, an address of the kernel's signals. Events that are published
+from the beginning of the run on wait there until the listen is reached, each of them once.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from onward.kernel.signal_waits import address_of, read_address, suspend, wait_r
 from onward.kernel.timestamps import to_iso
 from onward.languages.serverless.errors import child_fault
 from onward.languages.serverless.model import ListenTask, ServerlessWorkflow
-from onward.languages.serverless.run.branches import go_on, opened, stored
+from onward.languages.serverless.run.branches import load_state, publish_next, save_state
 from onward.languages.serverless.run.event_filters import types_of
 from onward.languages.serverless.run.state import Action, StateStore, WalkState
 from onward.languages.serverless.run.variables import WalkContext
 from onward.ports.nodes.events import Subscription
 
 EVENT = "event:"
-"""The name of the signals that are events, which no other signal can have; the key is the pointer
-of the listen."""
+"""The name of signals that are events, which no other signal can have; the key is the listen's
+pointer."""
 
 
-def subscriptions(workflow: ServerlessWorkflow, first: Token) -> tuple[Subscription, ...]:
-    """Return what a run listens to. `first` is the token that it began with."""
-    plain = msgspec.structs.replace(
+def subscriptions_of(workflow: ServerlessWorkflow, first: Token) -> tuple[Subscription, ...]:
+    """Return the subscriptions of a run. `first` is the token that it began with."""
+    stripped = msgspec.structs.replace(
         first,
         workflow_definition=msgspec.UNSET,
         accumulated_context={},
@@ -40,7 +40,7 @@ def subscriptions(workflow: ServerlessWorkflow, first: Token) -> tuple[Subscript
         publish_id="",
         trouble=0,
     )
-    token = encode_message(plain)
+    token = encode_message(stripped)
     return tuple(
         Subscription(first.execution_id, address_of(EVENT, task.at), event_type, token)
         for task in workflow.tasks.values()
@@ -49,66 +49,68 @@ def subscriptions(workflow: ServerlessWorkflow, first: Token) -> tuple[Subscript
     )
 
 
-def filled_in(arguments: Any, run: WalkContext) -> Any:
-    """Return the arguments of an emit with what the event need not say itself."""
-    workflow = run.workflow
+def add_event_defaults(arguments: Any, walk_context: WalkContext) -> Any:
+    """Return the arguments of an emit, with the attributes that the event may leave out."""
+    workflow = walk_context.workflow
     defaults = {
-        "source": f"/{workflow.namespace}/{workflow.name}/{run.id}",
-        "time": to_iso(run.now_ms),
+        "source": f"/{workflow.namespace}/{workflow.name}/{walk_context.run_id}",
+        "time": to_iso(walk_context.now_ms),
     }
     return {"event": {**defaults, **arguments["event"]}}
 
 
-def hear(
-    place: Position, keeper: StateStore, state: WalkState, task: ListenTask, *, told: bool
+def suspend_for_event(
+    position: Position, store: StateStore, state: WalkState, task: ListenTask, *, reported: bool
 ) -> Judgement[None]:
-    """Let a path sleep until its listen has an event.
+    """Suspend a path until its listen has an event.
 
-    `told`: what this message says about the listen is something else.
+    `reported`: this message has reported another status of the listen already.
     """
     state.action = Action("heard", None, task.at)
-    context = yield from stored(keeper, state)
-    if not told:
+    context = yield from save_state(store, state)
+    if not reported:
         yield Report(
-            token=place.token,
+            token=position.token,
             node=task.at,
             status="waiting",
-            lineage=place.lineage,
+            lineage=position.lineage,
             metadata={"signal": EVENT, "key": task.at},
         )
-    token = msgspec.structs.replace(place.token, current_node=task.at)
-    place = msgspec.structs.replace(place, token=token, context=context)
-    yield from suspend(place, address_of(EVENT, task.at), None)
+    token = msgspec.structs.replace(position.token, current_node=task.at)
+    position = msgspec.structs.replace(position, token=token, context=context)
+    yield from suspend(position, address_of(EVENT, task.at), None)
 
 
-def wait(
-    place: Position, keeper: StateStore, state: WalkState, at: str, address: str
+def suspend_for_run(
+    position: Position, store: StateStore, state: WalkState, at: str, address: str
 ) -> Judgement[None]:
-    """Let a path sleep until the end of what it has started is told."""
+    """Suspend a path until the run that it has started ends."""
     state.action = Action("complete", None, at)
-    context = yield from stored(keeper, state)
+    context = yield from save_state(store, state)
     name, key = read_address(address)
     yield Report(
-        token=place.token,
+        token=position.token,
         node=at,
         status="waiting",
-        lineage=place.lineage,
+        lineage=position.lineage,
         metadata={"signal": name, "key": key} if key else {"signal": name},
     )
-    token = msgspec.structs.replace(place.token, current_node=at)
-    yield from suspend(msgspec.structs.replace(place, token=token, context=context), address, None)
+    token = msgspec.structs.replace(position.token, current_node=at)
+    yield from suspend(
+        msgspec.structs.replace(position, token=token, context=context), address, None
+    )
 
 
-def woken(token: Token, now_ms: int) -> Judgement[None]:
-    """A path has what it waited for: a message of its own takes it on."""
+def wake(token: Token, now_ms: int) -> Judgement[None]:
+    """Continue a path whose wait is over, in a message of its own."""
     found = yield from wait_result_of(token)
     if found is None or (found.value is None and found.error is None):
         return
-    keeper, state = yield from opened(token)
+    store, state = yield from load_state(token)
     action = state.action
     if found.error is not None:
         fault = child_fault(found.error, action.at)
         state.action = Action("raise", fault.value(), action.at)
     else:
         state.action = msgspec.structs.replace(action, value=decode(found.value or b"null"))
-    yield from go_on(keeper, state, position_of(token, now_ms), token.current_node, "heard")
+    yield from publish_next(store, state, position_of(token, now_ms), token.current_node, "heard")

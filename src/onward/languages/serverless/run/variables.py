@@ -1,4 +1,4 @@
-"""What an expression sees: the language's variables, made when one of them is asked for."""
+"""The variables of an expression, each computed when it is first used."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _RUNTIME = {"name": "onward", "version": __version__, "metadata": {}}
 
 
 class WalkContext:
-    """What does not change while a token is handled."""
+    """What all steps of one walk share: the workflow, the run, the time, the work done so far."""
 
-    __slots__ = ("account", "id", "now_ms", "started_ms", "workflow")
+    __slots__ = ("account", "now_ms", "run_id", "started_ms", "workflow")
 
     def __init__(
         self, workflow: ServerlessWorkflow, run_id: str, started_ms: int, now_ms: int
     ) -> None:
         self.workflow = workflow
-        self.id = run_id
+        self.run_id = run_id
         self.started_ms = started_ms
         self.now_ms = now_ms
         self.account = new_account()
@@ -42,18 +42,18 @@ class WalkContext:
 class TaskVariables(Mapping[str, Any]):
     """The variables at one task. Which of them may be named where was checked at load time."""
 
-    __slots__ = ("_extra", "_frame", "_run", "_state", "_task")
+    __slots__ = ("_context", "_extra", "_frame", "_state", "_task")
 
     def __init__(
         self,
-        run: WalkContext,
+        context: WalkContext,
         state: WalkState,
         task: Task,
         frame: TaskFrame | None,
         extra: Mapping[str, Any],
     ) -> None:
-        """`extra` holds what only this place has: the output, the error that is being caught."""
-        self._run = run
+        """`extra` holds what only this expression sees: the output, or the error to be caught."""
+        self._context = context
         self._state = state
         self._task = task
         self._frame = frame
@@ -66,24 +66,26 @@ class TaskVariables(Mapping[str, Any]):
             case "context":
                 return self._state.context
             case "input" if self._frame is not None:
-                return self._frame.given
+                return self._frame.input
             case "task":
-                return self._extended() or described(self._task, self._frame, self._made())
+                return self._extended_task() or describe_task(
+                    self._task, self._frame, self._current()
+                )
             case "workflow":
                 return self._describe_workflow()
             case "runtime":
                 return _RUNTIME
             case "authorization":
-                return _shown(self._task)
+                return _authorization(self._task)
             case _:
                 return self._scoped(name)
 
-    def _made(self) -> dict[str, Any]:
-        """Return what is known of the task at hand beyond its frame."""
-        began = self._frame.began if self._frame else self._run.now_ms
-        return {"output": self._extra.get("raw_output"), "startedAt": moment(began)}
+    def _current(self) -> dict[str, Any]:
+        """Return what is known of the current task beyond its frame."""
+        began = self._frame.began if self._frame else self._context.now_ms
+        return {"output": self._extra.get("raw_output"), "startedAt": time_value(began)}
 
-    def _extended(self) -> Any:
+    def _extended_task(self) -> Any:
         """Return the task that is being extended here; None when none is."""
         try:
             return self._scoped("task")
@@ -92,16 +94,16 @@ class TaskVariables(Mapping[str, Any]):
 
     def _describe_workflow(self) -> dict[str, Any]:
         return {
-            "id": self._run.id,
-            "definition": self._run.workflow.value,
-            "input": self._state.given,
-            "startedAt": moment(self._run.started_ms),
+            "id": self._context.run_id,
+            "definition": self._context.workflow.value,
+            "input": self._state.input,
+            "startedAt": time_value(self._context.started_ms),
         }
 
     def _scoped(self, name: str) -> Any:
-        tasks = self._run.workflow.tasks
+        tasks = self._context.workflow.tasks
         for frame in reversed(self._state.frames):
-            for known, value in named_by(frame, tasks.get(frame.at)):
+            for known, value in variables_of(frame, tasks.get(frame.at)):
                 if known == name:
                     return value
         return self._state.variables[name]
@@ -113,18 +115,18 @@ class TaskVariables(Mapping[str, Any]):
         return len(self._extra)
 
 
-def _shown(task: Task) -> dict[str, str] | None:
-    """Return how a task shows who calls; with what stays hidden, for this becomes data."""
+def _authorization(task: Task) -> dict[str, str] | None:
+    """Return the authorization scheme of a call; its parameter stays hidden: this becomes data."""
     if not isinstance(task, CallTask) or not task.scheme:
         return None
     return {"scheme": task.scheme, "parameter": REDACTED}
 
 
-def named_by(frame: TaskFrame, task: Task | None) -> Iterator[tuple[str, Any]]:
-    """Yield the variables that a frame gives to the tasks inside it."""
+def variables_of(frame: TaskFrame, task: Task | None) -> Iterator[tuple[str, Any]]:
+    """Yield the variables that a frame defines for the tasks inside it."""
     if frame.phase in ("before", "after") and task is not None:
         output = frame.error if frame.phase == "after" else None
-        yield "task", {**task.definition, **described(task, frame, {"output": output})}
+        yield "task", {**task.definition, **describe_task(task, frame, {"output": output})}
         return
     match task:
         case ForTask(each=each, index=index) if frame.items:
@@ -139,7 +141,7 @@ def named_by(frame: TaskFrame, task: Task | None) -> Iterator[tuple[str, Any]]:
             yield catch.name, frame.error
 
 
-def described(
+def describe_task(
     task: Task, frame: TaskFrame | None, more: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return a task as expressions see it."""
@@ -149,19 +151,19 @@ def described(
         "definition": task.definition,
         "input": frame.raw if frame else None,
         "output": None,
-        "startedAt": moment(frame.began) if frame else None,
+        "startedAt": time_value(frame.began) if frame else None,
         **(more or {}),
     }
 
 
-def scoped(state: WalkState, workflow: ServerlessWorkflow) -> dict[str, Any]:
-    """Return every variable that loops and catches around a place have named."""
+def scope_variables(state: WalkState, workflow: ServerlessWorkflow) -> dict[str, Any]:
+    """Return every variable that the loops and catches around a task define."""
     found = dict(state.variables)
     for frame in state.frames:
-        found |= dict(named_by(frame, workflow.tasks.get(frame.at)))
+        found |= dict(variables_of(frame, workflow.tasks.get(frame.at)))
     return found
 
 
-def moment(ms: int) -> dict[str, Any]:
+def time_value(ms: int) -> dict[str, Any]:
     """Return a point in time as expressions see it."""
     return {"iso8601": to_iso(ms), "epoch": {"seconds": ms // 1000, "milliseconds": ms}}

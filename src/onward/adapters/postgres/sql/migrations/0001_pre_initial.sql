@@ -1,4 +1,4 @@
--- The first tables. What they hold is told in ../schema.sql.
+-- The first tables. ../schema.sql describes them.
 
 CREATE TABLE migration (
   name text PRIMARY KEY

@@ -1,4 +1,4 @@
--- What the API of the master keeps and reads by. It is told in ../schema.sql.
+-- What the API of the master keeps and reads by. ../schema.sql describes it.
 
 ALTER TABLE execution ADD COLUMN last_event bigint NOT NULL DEFAULT 0;
 CREATE INDEX execution_workflow ON execution (workflow_id, started_ms DESC, execution_id DESC);

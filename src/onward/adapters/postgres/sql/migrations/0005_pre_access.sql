@@ -1,4 +1,4 @@
--- Who may use the API, what they changed, and sealed credentials. They are told in ../schema.sql.
+-- Who may use the API, what they changed, and sealed credentials. ../schema.sql describes them.
 
 CREATE TABLE account (
   name       text PRIMARY KEY,

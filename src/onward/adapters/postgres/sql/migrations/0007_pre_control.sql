@@ -1,4 +1,4 @@
--- What was decided about runs. It is told in ../schema.sql.
+-- What was decided about runs. ../schema.sql describes it.
 
 CREATE TABLE run_control (
   execution_id text PRIMARY KEY,

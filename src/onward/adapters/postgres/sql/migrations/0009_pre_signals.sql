@@ -1,4 +1,4 @@
--- Signals that were sent to runs, and which run started which. It is told in ../schema.sql.
+-- Signals that were sent to runs, and which run started which. ../schema.sql describes it.
 
 CREATE TABLE run_signal (
   seq          bigint GENERATED ALWAYS AS IDENTITY,

@@ -1,4 +1,4 @@
--- Which runs listen to which events. It is told in ../schema.sql.
+-- Which runs listen to which events. ../schema.sql describes it.
 
 CREATE TABLE listener (
   event_type   text NOT NULL,

@@ -1,4 +1,4 @@
--- How runs may start, and who waits for that. It is told in ../schema.sql.
+-- How runs may start, and who waits for that. ../schema.sql describes it.
 
 CREATE TABLE flow_rule (
   workflow_id text PRIMARY KEY,

@@ -1,4 +1,4 @@
--- Which trigger started a run, and finding who listens by the run. It is told in ../schema.sql.
+-- Which trigger started a run, and finding who listens by the run. ../schema.sql describes it.
 
 CREATE TABLE run_origin (
   execution_id text PRIMARY KEY,

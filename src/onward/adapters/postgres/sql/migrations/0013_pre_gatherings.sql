@@ -1,5 +1,5 @@
--- Events that wait for others before they start a run together, and how far what happened has been
--- told to somebody outside. It is told in ../schema.sql.
+-- Events that wait for others before they start a run together, and how far events were published.
+-- ../schema.sql describes them.
 
 CREATE TABLE gathering (
   trigger_id text PRIMARY KEY,

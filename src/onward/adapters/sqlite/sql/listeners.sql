@@ -1,9 +1,0 @@
--- Which runs listen to which events (ports/nodes/events.py); "" as the type is any. In the same file.
-
-CREATE TABLE IF NOT EXISTS listener (
-  event_type   TEXT NOT NULL,
-  execution_id TEXT NOT NULL,
-  address      TEXT NOT NULL,
-  token        BLOB NOT NULL,
-  PRIMARY KEY (event_type, execution_id, address)
-) WITHOUT ROWID;
