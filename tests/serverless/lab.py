@@ -159,7 +159,7 @@ class TreeLab(Lab):
         return {
             "hub": self.hub,
             "commands": HostCommands(self.allowed),
-            "nursery": self.household.family,
+            "child_runs": self.household.family,
         }
 
     @asynccontextmanager

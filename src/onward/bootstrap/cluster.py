@@ -159,11 +159,11 @@ class Cluster:
             HostMail(),
             self._log,
             secrets,
-            lines=NodeLogBuffer(HostClock().now_ms),
-            nursery=self.family(),
+            node_logs=NodeLogBuffer(HostClock().now_ms),
+            child_runs=self.family(),
             hub=self.hub(),
             commands=HostCommands(self.settings.allowed),
-            linker=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
+            node_links=NodeLinks(self.settings.signer(), HostClock(), self.settings.public_url),
         )
         services = WorkerServices(
             bus=self._watch.bus(self.bus),
@@ -179,8 +179,8 @@ class Cluster:
             programs=Programs(self.store, self._compile, read_definition),
             activities=activities,
             evaluators=activities.evaluators,
-            callbacks=activities.pledges,
-            node_logs=activities.lines,
+            callbacks=activities.callbacks,
+            node_logs=activities.node_logs,
             clock=HostClock(),
             chance=HostChance(),
             log=self._log,
@@ -361,8 +361,8 @@ async def open_cluster(
     async with AsyncExitStack() as stack:
         topology = Topology(settings.queue_type)
         bus = RabbitBus(settings.rabbitmq_url, topology=topology, log=HostLog())
-        await bus.open()
         stack.push_async_callback(bus.close)
+        await bus.open()
         await bus.declare()
         redis = await open_redis(settings.redis_url, HostLog())
         stack.push_async_callback(redis.aclose)

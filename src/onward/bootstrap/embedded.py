@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -194,52 +194,50 @@ async def open_engine(
             programs[definition.ref] = compile_source(definition.source, catalogue)
         return programs[definition.ref]
 
-    journal = SqliteJournal(settings.database)
-    file = SqliteConnection(settings.database)
-    http = LazyHttp()
-    log = HostLog()
-    household = ChildRunWatcher(EmbeddedRunHost(file, compiled), log)
-    tables = SqliteDatabase(file)
+    async with AsyncExitStack() as stack:
+        journal = stack.enter_context(closing(SqliteJournal(settings.database)))
+        file = stack.enter_context(closing(SqliteConnection(settings.database)))
+        http = LazyHttp()
+        stack.push_async_callback(http.aclose)
+        log = HostLog()
+        household = ChildRunWatcher(EmbeddedRunHost(file, compiled), log)
+        tables = SqliteDatabase(file)
 
-    async def send(token: Token, payloads: Sequence[Payload]) -> bool:
-        return await engine.send(token, payloads)
+        async def send(token: Token, payloads: Sequence[Payload]) -> bool:
+            return await engine.send(token, payloads)
 
-    sink = HttpSink(http, settings.events_sink) if settings.events_sink else None
-    triggers = EventTriggers(TableTriggers(tables), TableEventSets(tables), HostClock())
-    activities = ActivityRunner(
-        http=http,
-        mail=LazyMail(),
-        log=log,
-        secrets=_secrets(settings, tables),
-        commands=HostCommands(settings.allowed),
-        hub=LocalEventHub(
-            TableListeners(tables), TableSignals(tables), send, HostClock(), sink, triggers
-        ),
-        lines=NodeLogBuffer(HostClock().now_ms),
-        nursery=household.family,
-        linker=NodeLinks(settings.signer(), HostClock(), settings.public_url),
-    )
-    engine = EmbeddedEngine(
-        journal,
-        compiled,
-        activities,
-        HostClock(),
-        HostChance(),
-        log,
-        slots=settings.slots,
-        observe=[*observe, household.observe],
-        events=events,
-    )
-    try:
-        async with engine:
-            household.serve_with(engine)
-            yield engine
-    finally:
-        await household.aclose()
-        await activities.aclose()
-        await http.aclose()
-        file.close()
-        journal.close()
+        sink = HttpSink(http, settings.events_sink) if settings.events_sink else None
+        triggers = EventTriggers(TableTriggers(tables), TableEventSets(tables), HostClock())
+        activities = ActivityRunner(
+            http=http,
+            mail=LazyMail(),
+            log=log,
+            secrets=_secrets(settings, tables),
+            commands=HostCommands(settings.allowed),
+            hub=LocalEventHub(
+                TableListeners(tables), TableSignals(tables), send, HostClock(), sink, triggers
+            ),
+            node_logs=NodeLogBuffer(HostClock().now_ms),
+            child_runs=household.family,
+            node_links=NodeLinks(settings.signer(), HostClock(), settings.public_url),
+        )
+        stack.push_async_callback(activities.aclose)
+        stack.push_async_callback(household.aclose)
+        engine = await stack.enter_async_context(
+            EmbeddedEngine(
+                journal,
+                compiled,
+                activities,
+                HostClock(),
+                HostChance(),
+                log,
+                slots=settings.slots,
+                observe=[*observe, household.observe],
+                events=events,
+            )
+        )
+        household.serve_with(engine)
+        yield engine
 
 
 _journal: type[Journal] = SqliteJournal

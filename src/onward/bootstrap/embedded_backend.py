@@ -118,7 +118,7 @@ class EmbeddedBackend:
     def serve_with(self, engine: EmbeddedEngine) -> None:
         """Start runs on an engine from now on."""
         self._engine = engine
-        self._steering.serve_with(engine)
+        self._steering.attach(engine)
 
     async def aclose(self) -> None:
         """Close the connections that trying credentials made."""
@@ -351,15 +351,14 @@ async def open_onlooker(
     InputError when there is no file, unless it may be created.
     """
     await asyncio.to_thread(prepare_file, settings.database, create=create)
-    file = SqliteConnection(settings.database)
-    backend = EmbeddedBackend(settings, file, builtin)
-    listening = asyncio.create_task(_listen(backend))
-    try:
-        yield backend
-    finally:
-        await cancel(listening)
-        await backend.aclose()
-        file.close()
+    with closing(SqliteConnection(settings.database)) as file:
+        backend = EmbeddedBackend(settings, file, builtin)
+        listening = asyncio.create_task(_listen(backend))
+        try:
+            yield backend
+        finally:
+            await cancel(listening)
+            await backend.aclose()
 
 
 @asynccontextmanager
@@ -374,17 +373,16 @@ async def open_for_one(
             backend.observe(news)
 
     async with open_engine(settings, observe=[observe], events=True) as engine:
-        file = SqliteConnection(settings.database)
-        backend = EmbeddedBackend(settings, file, builtin)
-        backend.serve_with(engine)
-        try:
-            for one in engine.unfinished():
-                if one.execution_id == run:
-                    engine.resume(run)
-            yield backend
-        finally:
-            await backend.aclose()
-            file.close()
+        with closing(SqliteConnection(settings.database)) as file:
+            backend = EmbeddedBackend(settings, file, builtin)
+            backend.serve_with(engine)
+            try:
+                for one in engine.unfinished():
+                    if one.execution_id == run:
+                        engine.resume(run)
+                yield backend
+            finally:
+                await backend.aclose()
 
 
 async def _listen(backend: EmbeddedBackend) -> None:

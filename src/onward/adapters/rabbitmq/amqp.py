@@ -80,8 +80,11 @@ class Connection:
         if not self.lost.done():
             if self._wire.is_open:
                 self._wire.close()
-            # A broker that hangs is not waited for: its side ends when the heartbeats stop.
             await asyncio.wait([self.lost], timeout=_GOODBYE_S)
+        if not self.lost.done():
+            # A broker that hangs is not waited for: its side ends when the heartbeats stop.
+            self._wire.abort()
+            await asyncio.wait([self.lost])
 
     def _closed(self, _: Any, reason: BaseException) -> None:
         _resolve(self.lost, str(reason) or type(reason).__name__)
@@ -258,6 +261,10 @@ class _Wire(AsyncioConnection):  # type: ignore[misc]  # its base is untyped, as
         self._corked: list[bytes] = []
         self._busy_until = 0.0
         super().__init__(*values, custom_ioloop=custom_ioloop, **named)
+
+    def abort(self) -> None:
+        """Close the socket without waiting for the broker."""
+        self._adapter_disconnect_stream()
 
     def _adapter_emit_data(self, data: bytes) -> None:
         if not self._corked:
