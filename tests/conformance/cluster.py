@@ -21,7 +21,8 @@ from onward.adapters.sql.publish_positions import TablePublishPositions
 from onward.adapters.sql.signals import TableChildLinks
 from onward.bootstrap.catalogue import builtin
 from onward.bootstrap.cluster_runs import ClusterRunHost
-from onward.bootstrap.languages import compile_source, gather
+from onward.bootstrap.languages import compile_source
+from onward.bootstrap.serverless_documents import gather
 from onward.kernel.messages import NodeStatusMessage, decode_completion, encode_message
 from onward.kernel.records import RunRecord
 from onward.languages.document.source import read

@@ -21,7 +21,7 @@ from onward.adapters.sql.signals import TableSignals
 from onward.adapters.sql.workflows import TableWorkflows
 from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.bootstrap.embedded import ChildRunWatcher, EmbeddedRunHost
-from onward.bootstrap.languages import gather
+from onward.bootstrap.serverless_documents import gather
 from onward.cli.output.run_result import RunError, error_of
 from onward.kernel.ids import fingerprint
 from onward.kernel.records import Definition

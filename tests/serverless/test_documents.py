@@ -3,7 +3,8 @@
 import pytest
 
 from onward.errors import DefinitionError
-from onward.languages.serverless.read.document import is_serverless, parse, parse_definition
+from onward.languages.serverless.read.document import parse, parse_definition
+from onward.languages.serverless.recognition import is_serverless
 
 HEAD = "document: {dsl: '1.0.3', namespace: test, name: case, version: '1.0.0'}\n"
 

@@ -12,10 +12,9 @@ from typing import Any
 
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.commands import HostCommands
-from onward.adapters.host.http import HostHttp
 from onward.adapters.host.keys import KeyRing
+from onward.adapters.host.lazy_clients import LazyHttp, LazyMail
 from onward.adapters.host.log import HostLog
-from onward.adapters.host.mail import HostMail
 from onward.adapters.host.sealer import HostSealer
 from onward.adapters.host.secrets import open_secrets
 from onward.adapters.host.signer import HostSigner
@@ -197,7 +196,7 @@ async def open_engine(
 
     journal = SqliteJournal(settings.database)
     file = SqliteConnection(settings.database)
-    http = HostHttp()
+    http = LazyHttp()
     log = HostLog()
     household = ChildRunWatcher(EmbeddedRunHost(file, compiled), log)
     tables = SqliteDatabase(file)
@@ -209,7 +208,7 @@ async def open_engine(
     triggers = EventTriggers(TableTriggers(tables), TableEventSets(tables), HostClock())
     activities = ActivityRunner(
         http=http,
-        mail=HostMail(),
+        mail=LazyMail(),
         log=log,
         secrets=_secrets(settings, tables),
         commands=HostCommands(settings.allowed),

@@ -1,15 +1,15 @@
-"""The one place that knows every definition language, and tells which one a document is in."""
+"""The one place that knows every definition language, and tells which one a document is in.
+
+The Serverless Workflow DSL is imported when a document is written in it: it is half of the code
+that a command would load otherwise, and most commands meet no such document.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from onward.adapters.host.document_files import FetchError, fetch
 from onward.bootstrap.catalogue import builtin
 from onward.errors import DefinitionError, DocumentProblem
 from onward.kernel.ids import fingerprint
@@ -20,44 +20,16 @@ from onward.languages.graph import document as graph
 from onward.languages.graph.check.document import check
 from onward.languages.graph.model import Document
 from onward.languages.graph.program import GraphProgram, compile_graph
-from onward.languages.serverless.model import ServerlessWorkflow
-from onward.languages.serverless.picture import picture_of
-from onward.languages.serverless.program import ServerlessProgram
-from onward.languages.serverless.read import document as serverless
-from onward.languages.serverless.read.bundle import (
-    MOST_RESOURCES,
-    Fetched,
-    MissingResource,
-    missing_uris,
-)
-from onward.nodes.serverless.catalogue import calls
+from onward.languages.serverless.recognition import is_serverless as is_dsl
 from onward.ports.nodes.node import Catalogue
-from onward.ports.storage.triggers import Settings
-from onward.runtime.backend import CheckedDocument
 
-# -- Fetching what a document of the Serverless Workflow DSL takes from outside.
+if TYPE_CHECKING:
+    from onward.languages.serverless.model import ServerlessWorkflow
+    from onward.languages.serverless.program import ServerlessProgram
+    from onward.ports.storage.triggers import Settings
+    from onward.runtime.backend import CheckedDocument
 
-
-def gather(value: Any, file: str, fetch: Callable[[str], str] = fetch) -> Fetched:
-    """Return everything that the document in `file` needs, and what that needs, by its URI."""
-    base = Path(file).absolute().as_uri()
-    found: dict[str, Any] = {}
-    while wanted := missing_uris(value, found)[: MOST_RESOURCES - len(found)]:
-        for uri in wanted:
-            found[uri] = _one(urljoin(base, uri), fetch)
-    return found
-
-
-def _one(uri: str, fetch: Callable[[str], str]) -> Any:
-    try:
-        return read(fetch(uri), file=uri).value
-    except FetchError as problem:
-        return MissingResource(str(problem))
-    except DefinitionError as problem:
-        return MissingResource(problem.problems[0].message)
-
-
-AnyProgram = GraphProgram | ServerlessProgram
+AnyProgram: TypeAlias = "GraphProgram | ServerlessProgram"
 
 
 def compile_source(source: bytes, catalogue: Catalogue = builtin, *, file: str = "") -> AnyProgram:
@@ -68,14 +40,26 @@ def compile_source(source: bytes, catalogue: Catalogue = builtin, *, file: str =
     """
     found = _serverless(source, file)
     if found is not None:
-        return ServerlessProgram(_parse(found, file), calls)
+        from onward.bootstrap import serverless_documents
+
+        return serverless_documents.open_document(found, file)[0]
     return compile_graph(graph.parse(source, file=file), catalogue)
 
 
-def _parse(source: Source, file: str) -> ServerlessWorkflow:
-    """Return a document; one from a file may take parts of itself from elsewhere."""
-    fetched = gather(source.value, file) if file else None
-    return serverless.parse_source(source, file=file, fetched=fetched)
+def open_document(
+    source: bytes, catalogue: Catalogue = builtin, *, file: str = ""
+) -> tuple[AnyProgram, tuple[DocumentProblem, ...]]:
+    """Return the program of a document and its warnings, or raise DefinitionError."""
+    found = _serverless(source, file)
+    if found is not None:
+        from onward.bootstrap import serverless_documents
+
+        return serverless_documents.open_document(found, file)
+    document = graph.parse(source, file=file)
+    problems = tuple(check(document, catalogue))
+    if any(problem.severity == "error" for problem in problems):
+        raise DefinitionError(problems, file)
+    return compile_graph(document, catalogue, problems=problems), problems
 
 
 def is_serverless(source: bytes, file: str = "") -> bool:
@@ -84,14 +68,14 @@ def is_serverless(source: bytes, file: str = "") -> bool:
 
 
 def _serverless(source: bytes, file: str) -> Source | None:
-    """Return what a document of the Serverless Workflow DSL says, which is slow to read twice."""
+    """Return the content of a Serverless Workflow document: reading it twice would be slow."""
     if b"dsl" not in source:
         return None
     try:
         found = read(source, file=file)
     except DefinitionError:
         return None  # it cannot be read in any language
-    return found if serverless.is_serverless(found.value) else None
+    return found if is_dsl(found.value) else None
 
 
 def examine(
@@ -101,8 +85,9 @@ def examine(
     try:
         found = _serverless(source, file)
         if found is not None:
-            workflow = _parse(found, file)
-            return picture_of(workflow), workflow.warnings
+            from onward.bootstrap import serverless_documents
+
+            return serverless_documents.examine(found, file)
         document = graph.parse(source, file=file)
     except DefinitionError as error:
         return None, error.problems
@@ -113,7 +98,9 @@ def picture(source: bytes, file: str) -> Document:
     """Return a document as a graph to be drawn; DefinitionError if its shape cannot be read."""
     found = _serverless(source, file)
     if found is not None:
-        return picture_of(_parse(found, file))
+        from onward.bootstrap import serverless_documents
+
+        return serverless_documents.examine(found, file)[0]
     return graph.parse(source, file=file)
 
 
@@ -121,20 +108,22 @@ def schedule_in(definition: Definition) -> Settings | None:
     """Return what starts runs of a definition by itself, as its document says."""
     if b'"schedule"' not in definition.source or not is_serverless(definition.source):
         return None
-    return serverless.parse(definition.source).schedule
+    from onward.languages.serverless.read.document import parse
+
+    return parse(definition.source).schedule
 
 
 def read_definition(data: bytes, workflow_id: str) -> Definition:
     """Return the definition inside a message as it is stored; DefinitionError if it is none."""
     value: Any = msgspec.json.decode(data)
-    if serverless.is_serverless(value):
-        workflow = serverless.parse_definition(value)
-        return Definition(fingerprint(workflow.source), workflow.id, workflow.source)
-    document = graph.parse_definition(value, default_id=workflow_id)
-    return Definition(fingerprint(document.source), document.id, document.source)
+    if is_dsl(value):
+        from onward.languages.serverless.read.document import parse_definition
+
+        return _definition_of(parse_definition(value))
+    return _definition_of(graph.parse_definition(value, default_id=workflow_id))
 
 
-# -- Looking at documents that come from outside: what is wrong with them, and what they define.
+# -- documents from outside: their problems, and what they define ----------------------------------
 
 
 def examine_document(source: Any, catalogue: Catalogue) -> CheckedDocument:
@@ -142,27 +131,31 @@ def examine_document(source: Any, catalogue: Catalogue) -> CheckedDocument:
 
     A text is JSON or YAML, and its problems have lines; anything else is a decoded value.
     """
+    from onward.runtime.backend import CheckedDocument
+
+    problems: tuple[DocumentProblem, ...]
     try:
-        if isinstance(source, str):
-            text = source.encode()
-            if is_serverless(text):
-                return _sound(serverless.parse(text))
-            return _graph(graph.parse(text), catalogue)
-        if serverless.is_serverless(source):
-            return _sound(serverless.parse_definition(source))
-        return _graph(graph.parse_definition(source), catalogue)
+        document = _parse(source.encode() if isinstance(source, str) else source)
     except DefinitionError as error:
         return CheckedDocument(definition=None, problems=error.problems)
+    if isinstance(document, Document):
+        problems = tuple(check(document, catalogue))
+        if any(problem.severity == "error" for problem in problems):
+            return CheckedDocument(definition=None, problems=problems)
+    else:
+        problems = tuple(document.warnings)
+    return CheckedDocument(definition=_definition_of(document), problems=problems)
 
 
-def _graph(document: Document, catalogue: Catalogue) -> CheckedDocument:
-    problems = tuple(check(document, catalogue))
-    if any(problem.severity == "error" for problem in problems):
-        return CheckedDocument(definition=None, problems=problems)
-    definition = Definition(fingerprint(document.source), document.id, document.source)
-    return CheckedDocument(definition=definition, problems=problems)
+def _parse(source: Any) -> Document | ServerlessWorkflow:
+    """Return the document in a text, given as bytes, or in a decoded value."""
+    text = isinstance(source, bytes)
+    if is_serverless(source) if text else is_dsl(source):
+        from onward.languages.serverless.read import document as serverless
+
+        return serverless.parse(source) if text else serverless.parse_definition(source)
+    return graph.parse(source) if text else graph.parse_definition(source)
 
 
-def _sound(workflow: ServerlessWorkflow) -> CheckedDocument:
-    definition = Definition(fingerprint(workflow.source), workflow.id, workflow.source)
-    return CheckedDocument(definition=definition, problems=tuple(workflow.warnings))
+def _definition_of(document: Document | ServerlessWorkflow) -> Definition:
+    return Definition(fingerprint(document.source), document.id, document.source)

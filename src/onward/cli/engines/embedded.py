@@ -15,7 +15,7 @@ import click
 
 from onward.bootstrap.embedded import EmbeddedSettings, open_engine
 from onward.bootstrap.host import configure_log
-from onward.cli.live.screen import LineScreen, SilentScreen
+from onward.cli.live.lines import LineScreen, SilentScreen
 from onward.cli.options import check_env_file
 from onward.cli.output.event_lines import EventLines
 from onward.cli.output.run_result import (

@@ -1,30 +1,31 @@
-"""From a file's name to a program: unreadable files and invalid documents end here."""
+"""Workflow documents in files: reading, checking and compiling them.
+
+An unreadable file ends here as an InputError, an invalid document as a DefinitionError.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from onward.bootstrap.catalogue import builtin
-from onward.bootstrap.languages import AnyProgram, compile_source
-from onward.bootstrap.languages import examine as examine_text
-from onward.errors import DefinitionError, DocumentProblem, InputError
+from onward.bootstrap import languages
+from onward.bootstrap.languages import AnyProgram
+from onward.errors import DocumentProblem, InputError
 from onward.languages.document.problems import find_place
 from onward.languages.graph.model import Document
-from onward.languages.serverless.program import ServerlessProgram
-from onward.ports.nodes.node import Catalogue
+from onward.languages.graph.program import GraphProgram
 
 
 @dataclass(frozen=True, slots=True)
 class RunnableDocument:
-    """A document that can run, with what its author should know about it."""
+    """A document that can run, with its warnings."""
 
     program: AnyProgram
     warnings: tuple[DocumentProblem, ...]
 
 
 def read_text(file: Path) -> bytes:
-    """Return the bytes of a text file; InputError says why they cannot be had."""
+    """Return the bytes of a text file; InputError says why they cannot be read."""
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -44,27 +45,24 @@ def read_text(file: Path) -> bytes:
 
 def examine(file: Path) -> tuple[Document | None, tuple[DocumentProblem, ...]]:
     """Return the document in `file`, if its shape is sound, and everything wrong with it."""
-    return examine_text(read_text(file), str(file))
+    return languages.examine(read_text(file), str(file))
 
 
-def open_source(file: Path, catalogue: Catalogue = builtin) -> RunnableDocument:
+def open_source(file: Path) -> RunnableDocument:
     """Return the program of `file`; DefinitionError lists every problem when it cannot run."""
-    document, problems = examine(file)
-    if document is None or any(problem.severity == "error" for problem in problems):
-        raise DefinitionError(problems, str(file))
-    program = compile_source(read_text(file), catalogue, file=str(file))
-    return RunnableDocument(program, (*problems, *_scheduled(program)))
+    program, warnings = languages.open_document(read_text(file), file=str(file))
+    return RunnableDocument(program, (*warnings, *_schedule_warning(program)))
 
 
-def _scheduled(program: AnyProgram) -> tuple[DocumentProblem, ...]:
-    """Return what the author of a document with a schedule should know: this is no server."""
-    if not isinstance(program, ServerlessProgram) or program.workflow.schedule is None:
+def _schedule_warning(program: AnyProgram) -> tuple[DocumentProblem, ...]:
+    """Return the warning for a document with a schedule, which only a server follows."""
+    if isinstance(program, GraphProgram) or program.workflow.schedule is None:
         return ()
     line, column = find_place(program.workflow.places, "/schedule") or (None, None)
     return (
         DocumentProblem(
             "SCHEDULE",
-            "it runs once, now: a schedule is kept by a server",
+            "it runs once, now: only a server follows a schedule",
             "publish it there: onward workflows push FILE",
             "/schedule",
             line,
@@ -74,8 +72,9 @@ def _scheduled(program: AnyProgram) -> tuple[DocumentProblem, ...]:
     )
 
 
-def line_of(document: Document, node: str) -> int | None:
-    """Return the line at which a node stands, or None when the document was not read from text."""
-    index = next((i for i, one in enumerate(document.nodes) if one.id == node), None)
+def line_of(document: Document, node_id: str) -> int | None:
+    """Return the line of a node, or None when the document was not read from text."""
+    indices = (index for index, node in enumerate(document.nodes) if node.id == node_id)
+    index = next(indices, None)
     place = None if index is None else find_place(document.places, f"/nodes/{index}")
     return place[0] if place else None

@@ -1,7 +1,7 @@
 """The live drawing of runs on a terminal.
 
 Drawing shares the engine's loop and never takes more than a twentieth of it: when a drawing is
-slow, the next one comes later. Lines of the log are kept until then and printed above in one go.
+slow, the next one comes later. Log lines are buffered until then and printed above in one go.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from rich.text import Text
 from onward.bootstrap.host import configure_log, now_ms
 from onward.cli.live.run_list import RunList
 from onward.cli.live.run_tree import RunTree
-from onward.cli.output.durations import seconds
-from onward.cli.output.run_result import say
-from onward.kernel.lineage import describe
-from onward.kernel.messages import CompletionMessage, RunMessage
+from onward.kernel.messages import RunMessage
 from onward.languages.graph.model import Document
 
-_PAUSE_S = 0.1
-_SHARE = 20
+_SHORTEST_PAUSE_S = 0.1
+_LOOP_SHARE = 20
 
 
 class LivePicture(Protocol):
@@ -88,7 +85,7 @@ class LiveScreen:
             started = time()
             self._print_log()
             self._live.refresh()
-            await asyncio.sleep(max(_PAUSE_S, _SHARE * (time() - started)))
+            await asyncio.sleep(max(_SHORTEST_PAUSE_S, _LOOP_SHARE * (time() - started)))
 
     def _print_log(self) -> None:
         lines = self._log.getvalue()
@@ -96,33 +93,3 @@ class LiveScreen:
             self._log.seek(0)
             self._log.truncate()
             self._console.print(Text(lines.rstrip("\n")), soft_wrap=True)
-
-
-# -- Ways to show what happens: not at all, or as plain lines. The live tree is in `live`.
-
-
-class SilentScreen:
-    """Shows nothing."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
-
-    def observe(self, news: RunMessage) -> None:
-        """Take no note."""
-
-
-class LineScreen(SilentScreen):
-    """A line for every node that has finished, on standard error."""
-
-    def observe(self, news: RunMessage) -> None:
-        """Write the line, if the message is about an ending."""
-        if isinstance(news, CompletionMessage) or news.status not in ("success", "failed"):
-            return
-        item = describe(news.lineage_stack)
-        where = f"{news.node_id} ({item})" if item else news.node_id
-        tries = f", attempt {news.attempt}" if news.attempt > 1 else ""
-        why = f": {news.error.message} [{news.error.code}]" if news.error else ""
-        say(f"{news.status:7} {where} {seconds(news.duration_ms)}{tries}{why}")

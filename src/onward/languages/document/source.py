@@ -5,7 +5,6 @@ from __future__ import annotations
 from onward.errors import DefinitionError, DocumentProblem
 from onward.languages.document.json import read_json
 from onward.languages.document.limits import MAX_BYTES, Source, UnreadableError, too_large
-from onward.languages.document.yaml import read_yaml
 
 
 def read(text: str | bytes, *, file: str = "") -> Source:
@@ -43,10 +42,17 @@ def _from_utf8(data: bytes) -> str:
         raise UnreadableError(DocumentProblem("ENCODING", message, "save it as UTF-8", line=line))
 
 
+def _read_yaml(text: str) -> Source:
+    """Read YAML. Its parser is imported here: stored definitions are JSON and never need it."""
+    from onward.languages.document import yaml  # noqa: PLC0415
+
+    return yaml.read_yaml(text)
+
+
 def _read(text: str, file: str) -> Source:
     looks_like_json = text.lstrip().startswith(("{", "[")) or file.endswith(".json")
     if not looks_like_json or not text.strip():
-        return read_yaml(text)
+        return _read_yaml(text)
     try:
         return read_json(text)
     except UnreadableError as json_error:
@@ -54,7 +60,7 @@ def _read(text: str, file: str) -> Source:
         if file.endswith(".json") or json_error.problem.code != "SYNTAX":
             raise
         try:
-            return read_yaml(text)
+            return _read_yaml(text)
         except UnreadableError as yaml_error:
             if file.endswith((".yaml", ".yml")):
                 raise yaml_error from None

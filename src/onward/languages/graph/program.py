@@ -10,13 +10,13 @@ A token is an ordinary visit of a node unless it carries a signal:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 import msgspec
 from msgspec import Raw
 
-from onward.errors import DefinitionError
+from onward.errors import DefinitionError, DocumentProblem
 from onward.kernel import flow
 from onward.kernel.context import Context, Payload
 from onward.kernel.effects import (
@@ -62,12 +62,20 @@ ITEMS_PAGE = 100
 
 
 def compile_graph(
-    document: Document, catalogue: Catalogue, *, page: int = ITEMS_PAGE
+    document: Document,
+    catalogue: Catalogue,
+    *,
+    problems: Iterable[DocumentProblem] | None = None,
+    page: int = ITEMS_PAGE,
 ) -> GraphProgram:
-    """Return the program of a document, or raise DefinitionError with every problem it has."""
-    problems = [problem for problem in check(document, catalogue) if problem.severity == "error"]
-    if problems:
-        raise DefinitionError(problems)
+    """Return the program of a document, or raise DefinitionError with every problem it has.
+
+    `problems` is what `check` found, from a caller that has checked the document already.
+    """
+    found = check(document, catalogue) if problems is None else problems
+    errors = [problem for problem in found if problem.severity == "error"]
+    if errors:
+        raise DefinitionError(errors)
     return GraphProgram(document, compile_wiring(document, catalogue), page)
 
 

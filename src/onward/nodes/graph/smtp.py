@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from onward.kernel.outcome import Failed, NodeError, Succeeded
 from onward.nodes.failures import RefusedError
-from onward.nodes.graph.mail_message import Addresses, compose, read_address, read_addresses
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import MailServer, OutsideError
+
+if TYPE_CHECKING:
+    from onward.nodes.graph.mail_message import Addresses
 
 Recipients = str | list[str]
 _PORTS = {"none": 25, "starttls": 587, "tls": 465}
@@ -42,6 +44,13 @@ class SmtpNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     async def run(self, tools: Tools) -> Succeeded | Failed:
         """Hand the mail over once. Whether to try again is the retry policy's to decide."""
+        # The mail library of the standard library is slow to import, and most runs send no mail.
+        from onward.nodes.graph.mail_message import (  # noqa: PLC0415
+            compose,
+            read_address,
+            read_addresses,
+        )
+
         try:
             server = _server(tools.credentials, self.timeout)
             sender = read_address("from", self.sender or _default_sender(tools.credentials))

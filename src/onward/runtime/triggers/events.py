@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onward.errors import (
     ExpressionError,
@@ -18,15 +18,15 @@ from onward.errors import (
 )
 from onward.kernel.ids import derive
 from onward.kernel.json import encode
-from onward.languages.serverless.model import EventSelection
-from onward.languages.serverless.read.schedule import strategy_of
-from onward.languages.serverless.run import event_filters
-from onward.languages.serverless.templates import Expression
 from onward.ports.clock import Clock
 from onward.ports.storage.event_sets import CollectedEvents, EventJoin, EventSets
 from onward.ports.storage.triggers import Events, Firing, On, Trigger, Triggers
 from onward.runtime.triggers.cloud_events import Event, is_wanted, key_of
 from onward.runtime.triggers.firing import firing_of
+
+if TYPE_CHECKING:
+    from onward.languages.serverless.model import EventSelection
+    from onward.languages.serverless.run import event_filters
 
 PAGE = 200
 ATTEMPTS = 100
@@ -92,6 +92,10 @@ class EventTriggers:
                 if await asyncio.to_thread(is_wanted, settings, event, now_ms=now_ms):
                     return await self._fire(trigger, key, event)
             case On() as settings:
+                # Only a schedule of the Serverless Workflow DSL needs that language at all.
+                from onward.languages.serverless.read.schedule import strategy_of  # noqa: PLC0415
+                from onward.languages.serverless.run import event_filters  # noqa: PLC0415
+
                 wanted = strategy_of(settings)
                 if not event_filters.takes_single_event(wanted):
                     async with self._turn:  # they would only stand in each other's way
@@ -111,6 +115,9 @@ class EventTriggers:
         self, trigger: Trigger, wanted: EventSelection, event: Event, key: str
     ) -> Firing | None:
         """Put an event where it belongs; fire when nothing more is waited for."""
+        from onward.languages.serverless.run import event_filters  # noqa: PLC0415  (see `_held`)
+        from onward.languages.serverless.templates import Expression  # noqa: PLC0415
+
         at = self._gatherings
         for _ in range(ATTEMPTS):
             before = await at.read(trigger.trigger_id)

@@ -40,12 +40,6 @@ _VERSION = re.compile(
 )
 
 
-def is_serverless(value: Any) -> bool:
-    """Return whether a decoded document is one of this language: it begins with its version."""
-    head = value.get("document") if isinstance(value, Mapping) else None
-    return isinstance(head, Mapping) and "dsl" in head
-
-
 def parse(
     text: str | bytes, *, file: str = "", fetched: Fetched | None = None
 ) -> ServerlessWorkflow:
