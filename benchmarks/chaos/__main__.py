@@ -117,7 +117,7 @@ def _print_plan(plan: Plan) -> None:
 
 
 def _in_loop(plan: Plan, limits: Limits, tell: Tell) -> Report:
-    from onward.cli.engines.embedded import new_loop
+    from onward.cli.engines.engine import new_loop
 
     async def main() -> Report:
         task = asyncio.current_task()

@@ -124,7 +124,7 @@ def test_message_schemas_are_printed(quick: Onward):
 
     assert known == quick("messages", "schema").json
     assert known["CompletionMessage"] == quick("messages", "schema", "CompletionMessage").json
-    assert "known are NodeExecutionMessage" in quick("messages", "schema", "Nope").err
+    assert "there are NodeExecutionMessage" in quick("messages", "schema", "Nope").err
 
 
 def test_random_workflows_are_simulated_in_processes(onward: Onward):

@@ -10,7 +10,8 @@ import pytest
 
 from cli.conftest import Onward, node
 from cli.test_control import begun, kept
-from onward.cli.commands.runs.signals import where_of
+from onward.cli.commands.runs.signals import engine_of_link
+from onward.cli.engines.engine import EngineAddress
 
 
 @pytest.fixture
@@ -194,8 +195,8 @@ def test_whoever_has_a_link_decides_with_it_and_nothing_else(
 
 
 def test_a_link_is_asked_of_its_own_server_and_shown_no_token():
-    given = {"server": None, "token": "t", "database": Path("onward.db")}
+    file = EngineAddress(None, "t", Path("onward.db"))
 
-    at = where_of("https://onward:8700/below/api/v1/approvals/eyJ", given)
+    engine = engine_of_link("https://onward:8700/below/api/v1/approvals/eyJ", file)
 
-    assert ("https://onward:8700/below", None) == (at.server, at.token)
+    assert ("https://onward:8700/below", None) == (engine.server, engine.token)

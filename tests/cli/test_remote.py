@@ -105,7 +105,7 @@ def test_a_run_is_cancelled(ask: Onward, pause: Path, request: pytest.FixtureReq
     done = ask("runs", "cancel", "r1", "--reason", "enough", "-o", "json")
     again = ask("runs", "cancel", "r1")
 
-    assert (6, True) == (late.code, "it goes on" in late.err)
+    assert (6, True) == (late.code, "it continues" in late.err)
     assert "running" == explained["status"]
     assert 6 == watched.code
     assert (0, "cancelled") == (done.code, done.json["status"])

@@ -1,4 +1,4 @@
-"""`onward resume` and `onward runs`, through the real executable."""
+"""`onward continue` and `onward runs`, through the real executable."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_a_killed_run_is_finished_by_resume(onward: Onward, document, here: Path
     killed(here, nap(document, 2), "r1")
     assert "running" == onward("runs", "--json").json[0]["status"]
 
-    done = onward("resume", "--json")
+    done = onward("continue", "--json")
 
     assert (0, "r1", "completed", "awake") == (
         done.code,
         *(done.json[key] for key in ("execution_id", "status", "output")),
     )
-    again = onward("resume", "r1")
+    again = onward("continue", "r1")
     assert (0, '"awake"\n') == (again.code, again.out)
 
 
@@ -49,23 +49,23 @@ def test_several_runs_are_an_array(onward: Onward, document, here: Path):
     for name in ("r1", "r2"):
         killed(here, nap(document, 1.5), name)
 
-    done = onward("resume", "--json")
+    done = onward("continue", "--json")
 
     assert (0, ["r1", "r2"]) == (done.code, [one["execution_id"] for one in done.json])
 
 
 def test_nothing_to_resume_is_said_and_makes_no_database(onward: Onward, here: Path):
-    done = onward("resume", "--json")
+    done = onward("continue", "--json")
 
     assert (0, []) == (done.code, done.json)
-    assert "nothing to resume" in done.err
+    assert "nothing to continue" in done.err
     assert [] == list(here.iterdir())
 
 
 def test_a_run_that_does_not_exist_is_named(onward: Onward, quick: Onward, document):
     quick("run", document("one.json", node("a", "noop")))
 
-    done = quick("resume", "nobody")
+    done = quick("continue", "nobody")
 
     assert (2, "") == (done.code, done.out)
     assert "has no run nobody: `onward runs` lists them" in done.err

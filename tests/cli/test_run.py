@@ -101,7 +101,7 @@ def test_a_failure_names_the_node_its_place_and_what_to_do_next(onward: Onward, 
     )
     assert f"boom, {file}:{line}" in done.err
     assert "no luck [LUCK]" in done.err
-    assert "look closer: onward runs show r1 --db 'my data.db'" in done.err
+    assert "details: onward runs show r1 --db 'my data.db'" in done.err
 
 
 def test_a_failed_run_has_its_error_in_the_object(onward: Onward, document):
@@ -192,7 +192,7 @@ def test_an_interrupted_run_says_how_to_go_on(document, here: Path, number, code
         out, err = process.communicate(timeout=60)
 
     assert (code, "") == (process.returncode, out)
-    assert "Continue with: onward resume slow\n" in err
+    assert "Continue with: onward continue slow\n" in err
 
 
 def test_a_reader_that_goes_away_is_no_error(document, here: Path):

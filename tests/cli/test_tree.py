@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from onward.bootstrap.embedded import open_history
-from onward.cli.commands.resume import statuses
+from onward.cli.commands.interrupted_runs import statuses
 from onward.cli.live.run_list import RunList
 from onward.cli.live.run_tree import RunTree, shortened
 from onward.cli.live.screen import LivePicture, picture_of

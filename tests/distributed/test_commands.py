@@ -133,7 +133,7 @@ def test_submit_gives_up_waiting_while_the_run_goes_on(fleet, onward):
     done = onward("submit", written(fleet, GREETING), "--id", "a-1", "--wait", "--timeout", 0.2)
 
     assert (6, "") == (done.code, done.out)
-    assert "a-1 has not ended after 0.2 s; it goes on" in done.err
+    assert "a-1 has not ended after 0.2 s; it continues" in done.err
     assert {EXECUTION: 1} == held(fleet.places["ONWARD_RABBITMQ_URL"])
 
 

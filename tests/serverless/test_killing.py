@@ -80,7 +80,7 @@ def killed_and_resumed(folder: Path, document: dict[str, object], ready) -> dict
     file, database = folder / "w.json", folder / "onward.db"
     file.write_text(json.dumps(document))
     first: list[str | Path] = [ONWARD, "run", file, "--db", database, "--id", "r", "--json"]
-    again: list[str | Path] = [ONWARD, "resume", "r", "--db", database, "--json"]
+    again: list[str | Path] = [ONWARD, "continue", "r", "--db", database, "--json"]
     command = first
     for moment in ready:
         with subprocess.Popen(

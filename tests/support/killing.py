@@ -147,7 +147,7 @@ def drill(folder: Path, seed: int, kills: int) -> Report:
         file, database = folder / "drill.json", folder / "onward.db"
         file.write_text(json.dumps(document(server.url)))
         run: list[str | Path] = [ONWARD, "run", file, "--db", database, "--id", RUN, "--json"]
-        resume: list[str | Path] = [ONWARD, "resume", "--db", database, "--json"]
+        resume: list[str | Path] = [ONWARD, "continue", "--db", database, "--json"]
         struck = []
         for moment in sorted(chance.randrange(ITEMS) for _ in range(kills)):
             command = resume if _accepted(database) else run

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from onward.cli.commands.completion import run_ids
-from onward.cli.commands.runs.selection import RUN, executions
-from onward.cli.engines import server
-from onward.cli.engines.server import Found, output, place, tell_all
-from onward.cli.options import F, examples, option
+from onward.cli.commands.runs.selection import SAMPLE_RUN, runs_argument
+from onward.cli.commands.runs.signals import engine_of_link, is_link
+from onward.cli.engines.engine import (
+    EngineAddress,
+    FactsStream,
+    engine_options,
+    output,
+    show,
+    show_all,
+)
+from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
     from onward.cli.output.tables import Cell
@@ -23,166 +30,162 @@ _HEADINGS = ("run", "node", "item", "message", "decided", "asked", "until")
 
 
 @click.group(
-    epilog=examples("onward approvals ls", f"onward approvals approve {RUN} --as ada@example.com")
+    epilog=examples(
+        "onward approvals ls", f"onward approvals approve {SAMPLE_RUN} --as ada@example.com"
+    )
 )
 def approvals() -> None:
-    """List what people are asked to decide, and decide it."""
+    """List pending approvals, and approve or reject them."""
 
 
 @approvals.command(
     name="ls",
     epilog=examples(
-        "onward approvals ls --server http://onward:8700", f"onward approvals ls {RUN} -o json"
+        "onward approvals ls --server http://onward:8700",
+        f"onward approvals ls {SAMPLE_RUN} -o json",
     ),
 )
-@executions
+@runs_argument
 @option(
     "--limit",
     type=click.IntRange(1, 1000),
     default=100,
     show_default=True,
-    help="The most runs to look at, newest first.",
+    help="How many runs to search, newest first.",
 )
 @output
-@place
-def list_all(execution_ids: tuple[str, ...], limit: int, output: str, **given: Any) -> int:
-    """List what is to be decided in runs that go on, or in those that are named.
+@engine_options
+def list_approvals(
+    execution_ids: tuple[str, ...], limit: int, form: str, engine: EngineAddress
+) -> int:
+    """List the pending approvals of all running runs, or of those named.
 
-    With -o json or jsonl each comes with the signed link of everybody who has not decided.
+    With -o json or jsonl each has the signed links of the approvers who have not decided yet.
     """
 
-    async def found(engine: AsyncEngine) -> Found:
-        runs = list(execution_ids) or [one async for one in _going_on(engine, limit)]
-        for run in runs:
-            for wait in await engine.run(run).waits():
+    async def stream(client: AsyncEngine) -> FactsStream:
+        run_ids = list(execution_ids) or [run_id async for run_id in _running(client, limit)]
+        for run_id in run_ids:
+            for wait in await client.run(run_id).waits():
                 if wait["kind"] == "approval":
-                    yield {**wait, "execution_id": run}
+                    yield {**wait, "execution_id": run_id}
 
-    return tell_all(given, output, found, id_of="execution_id", headings=_HEADINGS, row=_row)
+    return show_all(engine, form, stream, id_of="execution_id", headings=_HEADINGS, row=_row)
 
 
-async def _going_on(engine: AsyncEngine, limit: int) -> Any:
+async def _running(client: AsyncEngine, limit: int) -> AsyncIterator[str]:
     query = {"status": "running", "limit": min(limit, 200)}
     count = 0
-    async with aclosing(engine.pages(dict[str, Any], "/runs", **query)) as pages:
-        async for page in pages:
-            yield page["execution_id"]
+    async with aclosing(client.pages(dict[str, Any], "/runs", **query)) as pages:
+        async for run in pages:
+            yield run["execution_id"]
             count += 1
             if count >= limit:
                 return
 
 
-def _deciding(command: F) -> F:
-    for add in reversed(
-        (
-            click.argument("what", metavar="EXECUTION|LINK", shell_complete=run_ids),
-            option("--as", "person", metavar="NAME", help="In whose name, of those who are asked."),
-            option("--node", metavar="ID", default=None, help="Which node, if several ask."),
-            option("--item", metavar="ITEM", default=None, help="Which item, if several ask."),
-            option("--comment", metavar="TEXT", default="", help="Why; it is kept with the run."),
-            output,
-            place,
-        )
-    ):
-        command = add(command)
+def _decision_command(verb: str, comment: str) -> click.Command:
+    """Return `approve` or `reject`."""
+
+    @click.command(
+        name=verb,
+        help=f"{verb.capitalize()} in the name of an approver (--as), or by the LINK of one."
+        " A decision is final.",
+        epilog=examples(
+            f"onward approvals {verb} {SAMPLE_RUN} --as ada@example.com --comment '{comment}'",
+            f"onward approvals {verb} http://onward:8700/api/v1/approvals/eyJ...",
+        ),
+    )
+    @click.argument("what", metavar="RUN|LINK", shell_complete=run_ids)
+    @option("--as", "person", metavar="NAME", help="The approver who decides.")
+    @option("--node", metavar="NODE", default=None, help="The node, if several wait.")
+    @option("--item", metavar="ITEM", default=None, help="The item, if several wait.")
+    @option("--comment", metavar="TEXT", default="", help="A comment, recorded with the run.")
+    @output
+    @engine_options
+    def command(
+        what: str,
+        person: str | None,
+        node: str | None,
+        item: str | None,
+        comment: str,
+        form: str,
+        engine: EngineAddress,
+    ) -> int:
+        by_run = re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", what) is not None
+        if by_run and person is None:
+            raise click.UsageError(
+                "name the approver with --as NAME; `onward approvals ls` lists them"
+            )
+        if not by_run and not is_link(what):
+            raise click.UsageError(f"{what[:80]!r} is neither the id of a run nor a link")
+        if not by_run and (person or node or item):
+            raise click.UsageError("a link names approver and node: omit --as, --node and --item")
+
+        async def work(client: AsyncEngine) -> Any:
+            link = await _link(client, what, person or "", node, item) if by_run else what
+            return await client.decide(link, verb, comment)
+
+        def people(decision: Mapping[str, Any]) -> None:
+            click.echo(f"{decision['by']} decided: {decision['decision']}")
+
+        if by_run:
+            return show(engine, form, work, id_of="by", people=people, need="run", run_id=what)
+        return show(engine_of_link(what, engine), form, work, id_of="by", people=people)
+
     return command
 
 
-@approvals.command(
-    epilog=examples(
-        f"onward approvals approve {RUN} --as ada@example.com --comment fine",
-        "onward approvals approve http://onward:8700/api/v1/approvals/eyJ...",
-    )
-)
-@_deciding
-def approve(**given: Any) -> int:
-    """Approve, in the name of somebody who is asked, or by their LINK. A decision stands."""
-    return _decide("approve", given)
-
-
-@approvals.command(
-    epilog=examples(
-        f"onward approvals reject {RUN} --as ada@example.com --comment 'too dear'",
-        "onward approvals reject http://onward:8700/api/v1/approvals/eyJ...",
-    )
-)
-@_deciding
-def reject(**given: Any) -> int:
-    """Reject, in the name of somebody who is asked, or by their LINK. A decision stands."""
-    return _decide("reject", given)
-
-
-def _decide(decision: str, given: dict[str, Any]) -> int:
-    from onward.cli.commands.runs.signals import is_link, where_of
-
-    what, person, form, comment = (
-        given.pop(name) for name in ("what", "person", "output", "comment")
-    )
-    node, item = given.pop("node"), given.pop("item")
-    named = re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", what) is not None
-    if named and person is None:
-        raise click.UsageError(
-            "say who decides: --as NAME; `onward approvals ls` tells who is asked"
-        )
-    if not named and not is_link(what):
-        raise click.UsageError(f"{what[:80]!r} is neither the id of a run nor a link")
-    if not named and (person or node or item):
-        raise click.UsageError("a link says who decides what: give no --as, --node or --item")
-
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.tables import show_one
-
-        link = await _link(engine, what, person, node, item) if named else what
-        taken = await engine.decide(link, decision, comment)
-        said = f"{taken['by']} decided: {taken['decision']}"
-        show_one(taken, form, id_of="by", people=lambda: click.echo(said))
-        return 0
-
-    if named:
-        return server.talk(server.where(given), ask, need="run", run=what)
-    return server.talk(where_of(what, given), ask)
+approvals.add_command(_decision_command("approve", "fine"))
+approvals.add_command(_decision_command("reject", "too expensive"))
 
 
 async def _link(
-    engine: AsyncEngine, run: str, person: str, node: str | None, item: str | None
+    client: AsyncEngine, run_id: str, person: str, node: str | None, item: str | None
 ) -> str:
-    """Return the link of a person; UsageError unless exactly one decision of theirs is meant."""
+    """Return the link of an approver; UsageError unless exactly one decision of theirs matches."""
     waits = [
         wait
-        for wait in await engine.run(run).waits()
+        for wait in await client.run(run_id).waits()
         if wait["kind"] == "approval"
         and node in (None, wait["node_id"])
         and item in (None, wait["item"])
     ]
     if not waits:
-        raise click.ClickException(f"{run} asks for no such decision: `onward explain {run}`")
+        raise click.ClickException(
+            f"{run_id} waits for no such approval: `onward explain {run_id}` says what it waits for"
+        )
     refused = next((wait["no_links"] for wait in waits if wait["no_links"]), None)
     if refused:
         raise click.ClickException(refused)
     links = [
-        (wait["node_id"], wait["item"], each["url"])
+        (wait["node_id"], wait["item"], link["url"])
         for wait in waits
-        for each in wait["links"]
-        if each["approver"] == person
+        for link in wait["links"]
+        if link["approver"] == person
     ]
     if not links:
-        asked = sorted({each["approver"] for wait in waits for each in wait["links"]})
-        raise click.ClickException(f"{person} is not asked: {', '.join(asked) or 'nobody'} is")
+        pending = sorted({link["approver"] for wait in waits for link in wait["links"]})
+        raise click.ClickException(
+            f"{person} is not a pending approver: {', '.join(pending) or 'there is none'}"
+        )
     if len(links) > 1:
-        places = ", ".join(f"{where} {which}".strip() for where, which, _ in links[:5])
-        raise click.UsageError(f"{person} is asked by {places}: say which with --node and --item")
+        places = ", ".join(f"{node} {item}".strip() for node, item, _ in links[:5])
+        raise click.UsageError(
+            f"{person} is asked by several nodes ({places}): give --node and --item"
+        )
     return str(links[0][2])
 
 
-def _row(one: Mapping[str, Any]) -> list[Cell]:
-    from onward.cli.output.tables import moment
+def _row(wait: Mapping[str, Any]) -> list[Cell]:
+    from onward.cli.output.tables import time_cell
 
     return [
-        one["execution_id"],
-        one["node_id"],
-        one["item"],
-        one["message"] or "",
-        f"{len(one['decisions'])} of {one['required']}",
-        ", ".join(each["approver"] for each in one["links"]),
-        moment(one["expires_at"]),
+        wait["execution_id"],
+        wait["node_id"],
+        wait["item"],
+        wait["message"] or "",
+        f"{len(wait['decisions'])} of {wait['required']}",
+        ", ".join(link["approver"] for link in wait["links"]),
+        time_cell(wait["expires_at"]),
     ]

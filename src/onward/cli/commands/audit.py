@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from onward.cli.engines.server import output, place, tell_all
+from onward.cli import options
+from onward.cli.engines.engine import EngineAddress, engine_options, output, show_all
 from onward.cli.options import examples, option
 
 _HEADINGS = ("at", "who", "did", "to", "from")
@@ -19,18 +20,20 @@ _HEADINGS = ("at", "who", "did", "to", "from")
         "onward audit --actor user:ada --limit 500 --server http://onward:8700 -o jsonl",
     )
 )
-@option("--actor", metavar="TEXT", default="", help="Only by them: user:ada, token:ci, cli:ada.")
-@option("--action", metavar="TEXT", default="", help="Only this: cancel_run, create_token.")
-@option("--target", metavar="TEXT", default="", help="Only to this: 'run ID', 'workflow ID'.")
-@option("--limit", type=click.IntRange(1), default=50, show_default=True, help="The most to list.")
+@option("--actor", metavar="TEXT", default="", help="Only by user:ada, token:ci or cli:ada.")
+@option("--action", metavar="TEXT", default="", help="Only this action, such as cancel_run.")
+@option("--target", metavar="TEXT", default="", help="Only on 'run ID', 'workflow ID' or the like.")
+@options.limit
 @output
-@place
-def audit(actor: str, action: str, target: str, limit: int, output: str, **given: Any) -> int:
-    """List changes, newest first: who did what to which thing, when and from where."""
-    return tell_all(
-        given,
-        output,
-        lambda engine: engine.audit(actor=actor, action=action, target=target),
+@engine_options
+def audit(
+    actor: str, action: str, target: str, limit: int, form: str, engine: EngineAddress
+) -> int:
+    """List changes, newest first: who did what to which object, when and from where."""
+    return show_all(
+        engine,
+        form,
+        lambda client: client.audit(actor=actor, action=action, target=target),
         id_of="seq",
         headings=_HEADINGS,
         row=_row,
@@ -38,7 +41,8 @@ def audit(actor: str, action: str, target: str, limit: int, output: str, **given
     )
 
 
-def _row(one: Mapping[str, Any]) -> list[str]:
-    from onward.cli.output.tables import moment
+def _row(entry: Mapping[str, Any]) -> list[str]:
+    from onward.cli.output.tables import time_cell
 
-    return [moment(one["at"]), one["actor"], one["action"], one["target"], one["origin"]]
+    at = time_cell(entry["at"])
+    return [at, entry["actor"], entry["action"], entry["target"], entry["origin"]]

@@ -1,4 +1,7 @@
-"""`onward completion`: the script that lets a shell complete commands, ids and names."""
+"""`onward completion`, and the completion of ids in a shell.
+
+The completion functions return what the engine has, or nothing when it does not answer at once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ from pathlib import Path
 
 import click
 
+from onward.cli import exit_codes
 from onward.cli.options import examples
+
+MOST_IDS = 50
+TIMEOUT_S = 2.0
 
 
 @click.command(
@@ -18,7 +25,7 @@ from onward.cli.options import examples
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
-    """Print the script for SHELL: evaluate it in the file that your shell reads at its start."""
+    """Print the completion script for SHELL, to be evaluated in its start-up file."""
     from click.shell_completion import get_completion_class
 
     from onward.cli.main import onward
@@ -27,61 +34,56 @@ def completion(shell: str) -> int:
     if kind is None:
         raise click.UsageError(f"there is no completion for {shell}")
     click.echo(kind(onward, {}, "onward", "_ONWARD_COMPLETE").source())
-    return 0
-
-
-# -- Shell completion of ids and names: what is there, or nothing when nobody answers at once.
-
-
-MOST = 50
-PATIENCE_S = 2.0
+    return exit_codes.OK
 
 
 def run_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the newest runs whose ids begin so."""
-    return _asked(context, "runs", "execution_id", incomplete)
+    """Return the newest runs whose ids begin with a text."""
+    return _ids(context, "runs", "execution_id", incomplete)
 
 
 def workflow_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the workflows whose ids begin so."""
-    return _asked(context, "workflows", "workflow_id", incomplete)
+    """Return the workflows whose ids begin with a text."""
+    return _ids(context, "workflows", "workflow_id", incomplete)
 
 
 def trigger_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return the triggers whose ids begin so."""
-    return _asked(context, "triggers", "trigger_id", incomplete)
+    """Return the triggers whose ids begin with a text."""
+    return _ids(context, "triggers", "trigger_id", incomplete)
 
 
-def _asked(context: click.Context, what: str, name: str, incomplete: str) -> list[str]:
+def _ids(context: click.Context, resource: str, field: str, incomplete: str) -> list[str]:
     given = context.params
-    with suppress(Exception):  # whoever presses a key does not want to read about a server
+    with suppress(Exception):  # a key was pressed: this is no place for error messages
         if given.get("server"):
-            return _on_server(given["server"], given.get("token"), what, name, incomplete)
-        return _in_file(Path(given["database"]), what, incomplete)
+            return _on_server(given["server"], given.get("token"), resource, field, incomplete)
+        return _in_file(Path(given["database"]), resource, incomplete)
     return []
 
 
-def _in_file(database: Path, what: str, incomplete: str) -> list[str]:
+def _in_file(database: Path, resource: str, incomplete: str) -> list[str]:
     from onward.bootstrap.embedded import open_history
 
     with open_history(database) as history:
-        known = {
+        lists = {
             "runs": history.run_ids,
             "workflows": history.workflow_ids,
             "triggers": history.trigger_ids,
         }
-        return known[what](incomplete, MOST)
+        return lists[resource](incomplete, MOST_IDS)
 
 
-def _on_server(url: str, token: str | None, what: str, name: str, incomplete: str) -> list[str]:
+def _on_server(
+    url: str, token: str | None, resource: str, field: str, incomplete: str
+) -> list[str]:
     import asyncio
 
     from onward.client import AsyncEngine
 
-    async def go() -> list[str]:
-        async with asyncio.timeout(PATIENCE_S), AsyncEngine.connect(url, token) as engine:
-            asked = {"limit": MOST} if what == "triggers" else {"q": incomplete, "limit": MOST}
-            found = await engine.call("GET", f"/{what}", query=asked)
-            return [str(one[name]) for one in found["items"]]
+    async def ask() -> list[str]:
+        async with asyncio.timeout(TIMEOUT_S), AsyncEngine.connect(url, token) as client:
+            search = {} if resource == "triggers" else {"q": incomplete}
+            page = await client.call("GET", f"/{resource}", query={**search, "limit": MOST_IDS})
+            return [str(entry[field]) for entry in page["items"]]
 
-    return [one for one in asyncio.run(go()) if one.startswith(incomplete)]
+    return [found for found in asyncio.run(ask()) if found.startswith(incomplete)]

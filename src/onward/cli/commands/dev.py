@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import signal
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
+from onward.cli import exit_codes, options
 from onward.cli.options import examples, option
 from onward.cli.output.durations import span
 from onward.distribution import install_command
@@ -20,51 +19,43 @@ if TYPE_CHECKING:
     from onward.bootstrap.embedded import EmbeddedSettings
     from onward.runtime.backend import Backend
 
-listen = option(
-    "--listen",
-    metavar="HOST:PORT",
-    default="127.0.0.1:8700",
-    show_default=True,
-    help="Where the API answers; port 0 is any that is free.",
-)
-token = option(
+token_option = option(
     "--token",
     metavar="TOKEN",
     default=None,
-    help="A token for an admin; everybody must then log in or show one. Where others than this"
-    " machine can ask, it is needed until there are users or tokens.",
+    help="An admin token; every request must then be authenticated. It is required on an address"
+    " that other machines can reach, until there are users or tokens.",
 )
-keep_audit = option(
+keep_audit_option = option(
     "--keep-audit",
     "audit_kept_ms",
     callback=span,
     metavar="SPAN",
     default="365d",
     show_default=True,
-    help="Drop entries of the audit log that are older than this.",
+    help="Delete audit log entries that are older.",
 )
-_keep = option(
+keep_option = option(
     "--keep",
     "keep_ms",
     callback=span,
     metavar="SPAN",
-    help="Drop runs that ended longer ago than this, such as 30d. They are all kept unless given.",
-)
-_log_level = option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="The least important log line to show.",
+    help="Delete runs that ended longer ago, such as 30d or 12h.  [default: never]",
 )
 
 
 @click.command(epilog=examples("onward dev", "onward dev --listen 127.0.0.1:9000 --db /tmp/try.db"))
-@listen
-@token
-@keep_audit
+@option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:8700",
+    show_default=True,
+    help="The address of the API; port 0 is any free port.",
+)
+@token_option
+@keep_audit_option
 @options.database
-@_keep
+@keep_option
 @options.slots
 @options.env_file
 @options.credential_store
@@ -73,20 +64,21 @@ _log_level = option(
 @options.events_sink
 @options.lifecycle_events
 @options.public_url
-@_log_level
+@options.log_level
 def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **served: Any) -> int:
-    """Serve the API and run workflows in this process, until Ctrl-C or SIGTERM.
+    """Serve the API and execute workflows in this process, until Ctrl-C or SIGTERM.
 
-    Everything is in one file. Runs that were interrupted go on at once.
+    Everything is stored in one file. Interrupted runs continue at once.
     """
+    import asyncio
+
     from onward.bootstrap.embedded import EmbeddedSettings
     from onward.bootstrap.host import configure_log
     from onward.bootstrap.telemetry import check_sink
-    from onward.cli.engines.embedded import new_loop
-    from onward.cli.options import check_env_file
+    from onward.cli.engines.engine import new_loop
 
-    listener, access = address_of(listen, token, audit_kept_ms)
-    check_env_file(served["env_file"])
+    listener, access = api_address(listen, token, audit_kept_ms)
+    options.check_env_file(served["env_file"])
     if served["lifecycle_events"]:
         check_sink(served["lifecycle_events"])
     settings = EmbeddedSettings(
@@ -103,11 +95,11 @@ def dev(listen: str, token: str | None, audit_kept_ms: int, log_level: str, **se
     configure_log(level=log_level)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_serve(settings, listener, access, served["keep_ms"]))
-    return 0
+    return exit_codes.OK
 
 
-def address_of(listen: str, token: str | None, audit_kept_ms: int) -> tuple[Listener, Access]:
-    """Return a bound socket and who may use it; InputError when that cannot be had."""
+def api_address(listen: str, token: str | None, audit_kept_ms: int) -> tuple[Listener, Access]:
+    """Return a bound socket and who may use it; InputError when that is not possible."""
     from onward.errors import InputError
 
     try:
@@ -125,8 +117,8 @@ def address_of(listen: str, token: str | None, audit_kept_ms: int) -> tuple[List
     return Listener(host, port), access
 
 
-async def check_entry(backend: Backend, listener: Listener, access: Access) -> None:
-    """Raise InputError, and let go of the address, when nobody could enter there."""
+async def check_access(backend: Backend, listener: Listener, access: Access) -> None:
+    """Raise InputError, and release the address, when no one could log in there."""
     try:
         anyone = await backend.access.accounts.anyone(backend.clock.now_ms())
         access.check(listener.host, anyone)
@@ -138,6 +130,8 @@ async def check_entry(backend: Backend, listener: Listener, access: Access) -> N
 async def _serve(
     settings: EmbeddedSettings, listener: Listener, access: Access, keep_ms: int | None
 ) -> None:
+    import asyncio
+
     from onward.api.app import make_app
     from onward.bootstrap.embedded_backend import open_embedded_backend
 
@@ -145,7 +139,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with open_embedded_backend(settings, keep_ms=keep_ms) as backend:
-        await check_entry(backend, listener, access)
+        await check_access(backend, listener, access)
         file = settings.database
         logging.getLogger("onward").info("dev: %s, with runs in %s", listener.url, file)
         await listener.serve(make_app(backend, access), stopping)

@@ -1,15 +1,15 @@
-"""`onward doctor`: find what is wrong with this machine and the services of a cluster."""
+"""`onward doctor`: diagnose this machine and the services of a cluster."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
-from onward.cli.options import examples, option
+from onward.cli import exit_codes, options
+from onward.cli.engines.cluster import optional_services
+from onward.cli.options import examples
 
 if TYPE_CHECKING:
     from onward.bootstrap.doctor import Finding
@@ -23,16 +23,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
         "onward doctor --rabbitmq amqp://guest:guest@localhost/ --redis redis://localhost/0",
     )
 )
-@option("--rabbitmq", metavar="URL", envvar="ONWARD_RABBITMQ_URL", help="The broker.")
-@option("--redis", metavar="URL", envvar="ONWARD_REDIS_URL", help="The coordinator.")
-@option("--postgres", metavar="URL", envvar="ONWARD_POSTGRES_URL", help="The store.")
-@option(
-    "--queue-type",
-    type=click.Choice(["classic", "quorum"]),
-    default="classic",
-    show_default=True,
-    help="The kind that the broker's queues should be.",
-)
+@optional_services
 @options.database
 @options.as_json
 def doctor(
@@ -43,22 +34,24 @@ def doctor(
     database: Path,
     as_json: bool,
 ) -> int:
-    """Check this machine, and each service whose URL is given; tell what is wrong and the fix.
+    """Check this machine, and each service whose URL is given, and print how to fix problems.
 
-    It only looks. The exit code is 0 when there is no problem (warnings are none), otherwise 1.
+    Nothing is changed. The exit code is 1 when there is a problem; warnings do not count.
     """
-    from onward.bootstrap.doctor import DoctorTarget, examine, healthy
-    from onward.cli.output.run_result import print_json
+    import asyncio
 
-    patient = DoctorTarget(database, rabbitmq or None, redis or None, postgres or None, queue_type)
-    findings = asyncio.run(examine(patient))
+    from onward.bootstrap.doctor import DoctorTarget, examine, healthy
+    from onward.cli.output.console import print_json
+
+    target = DoctorTarget(database, rabbitmq or None, redis or None, postgres or None, queue_type)
+    findings = asyncio.run(examine(target))
     good = healthy(findings)
     if as_json:
         print_json({"healthy": good, "findings": findings})
     else:
         for finding in findings:
             _print(finding)
-    return 0 if good else 1
+    return exit_codes.OK if good else exit_codes.FAILED
 
 
 def _print(finding: Finding) -> None:

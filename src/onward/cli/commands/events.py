@@ -1,51 +1,41 @@
-"""
-`onward events`: what happens in all runs, what has happened, and telling what happened outside.
-"""
+"""`onward events`: the events of all runs, live or past, and CloudEvents from outside."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
-from onward.cli.commands.completion import run_ids, workflow_ids
-from onward.cli.engines import server
-from onward.cli.engines.server import output, place
-from onward.cli.options import F, examples, option
+from onward.cli import exit_codes, options
+from onward.cli.commands.completion import run_ids
+from onward.cli.commands.runs.selection import workflow_option
+from onward.cli.engines.engine import EngineAddress, ask, engine_options, output
+from onward.cli.options import combine, examples, option
 
 if TYPE_CHECKING:
     from onward.client import AsyncEngine
     from onward.client.values import Event
 
-_CHOSEN = (
-    option(
-        "--workflow",
-        metavar="ID",
-        default=None,
-        shell_complete=workflow_ids,
-        help="Only of this workflow.",
-    ),
+_filters = combine(
+    workflow_option,
     option(
         "--run",
-        "runs",
+        "run_ids",
         multiple=True,
-        metavar="EXECUTION",
+        metavar="RUN",
         shell_complete=run_ids,
         help="Only of this run; may be repeated.",
     ),
     option(
-        "--after", metavar="PLACE", default=None, help="Begin after this place; 0 is the beginning."
+        "--after",
+        metavar="PLACE",
+        default=None,
+        help="Begin after this place; 0 is the beginning.",
     ),
 )
-
-
-def _chosen(command: F) -> F:
-    for add in reversed(_CHOSEN):
-        command = add(command)
-    return command
 
 
 @click.group(
@@ -55,47 +45,37 @@ def _chosen(command: F) -> F:
         "onward events --server http://onward:8700 --after 0 -o jsonl > events.jsonl",
     ),
 )
-@_chosen
+@_filters
 @option(
     "--limit",
     type=click.IntRange(1),
     default=None,
-    help="End after so many.  [default: until Ctrl-C]",
+    help="Stop after so many.  [default: until Ctrl-C]",
 )
 @output
-@place
-@click.pass_context
+@engine_options
 def events(
-    context: click.Context,
-    /,
     workflow: str | None,
-    runs: tuple[str, ...],
+    run_ids: tuple[str, ...],
     after: str | None,
     limit: int | None,
-    output: str,
-    **given: Any,
+    form: str,
+    engine: EngineAddress,
 ) -> int:
-    """Follow what happens in all runs, from now on or after a place.
+    """Follow the events of all runs, from now on or from a place.
 
-    A connection that breaks is made again, and nothing is missed. `place` in each line is where
-    to go on. `ls` lists what has happened and ends; `emit` tells of something outside.
+    A broken connection is restored and no event is missed. The `place` of an event is where to
+    continue. `ls` lists past events and ends; `emit` sends a CloudEvent.
     """
-    if context.invoked_subcommand is not None:
-        return 0
+    if click.get_current_context().invoked_subcommand is not None:
+        return exit_codes.OK
     _check_place(after)
 
-    async def ask(engine: AsyncEngine) -> int:
-        count = 0
-        found = engine.events(workflow_id=workflow, runs=runs, cursor=after)
-        async with aclosing(found):
-            async for one in found:
-                _print(one, output)
-                count += 1
-                if limit is not None and count >= limit:
-                    break
-        return 0
+    async def work(client: AsyncEngine) -> int:
+        stream = client.events(workflow_id=workflow, runs=run_ids, cursor=after)
+        return await _print_events(stream, form, limit)
 
-    return server.talk(server.where(given), ask)
+    return ask(engine, work)
 
 
 @events.command(
@@ -104,41 +84,37 @@ def events(
         "onward events ls --workflow order --limit 1000", "onward events ls --after 5120 -o jsonl"
     ),
 )
-@_chosen
-@option("--limit", type=click.IntRange(1), default=None, help="The most to list.  [default: all]")
+@_filters
+@option("--limit", type=click.IntRange(1), default=None, help="How many to list.  [default: all]")
 @output
-@place
-def list_all(
+@engine_options
+def list_events(
     workflow: str | None,
-    runs: tuple[str, ...],
+    run_ids: tuple[str, ...],
     after: str | None,
     limit: int | None,
-    output: str,
-    **given: Any,
+    form: str,
+    engine: EngineAddress,
 ) -> int:
-    """List what has happened in all runs so far, oldest first."""
+    """List the past events of all runs, oldest first."""
     _check_place(after)
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_json
+    async def work(client: AsyncEngine) -> int:
+        stream = client.past_events(workflow_id=workflow, runs=run_ids, after=int(after or 0))
+        if form != "json":
+            return await _print_events(stream, form, limit)
+        from onward.cli.output.console import print_json
 
-        kept: list[Any] = []
-        count = 0
-        found = engine.past_events(workflow_id=workflow, runs=runs, after=int(after or 0))
-        async with aclosing(found):
-            async for one in found:
-                if output == "json":
-                    kept.append(one)
-                else:
-                    _print(one, output)
-                count += 1
-                if limit is not None and count >= limit:
+        found: list[Event] = []
+        async with aclosing(stream):
+            async for event in stream:
+                found.append(event)
+                if limit is not None and len(found) >= limit:
                     break
-        if output == "json":
-            print_json(kept)
-        return 0
+        print_json(found)
+        return exit_codes.OK
 
-    return server.talk(server.where(given), ask)
+    return ask(engine, work)
 
 
 @events.command(
@@ -148,55 +124,58 @@ def list_all(
     )
 )
 @click.argument("kind", metavar="TYPE")
-@option("--source", metavar="TEXT", required=True, help="Where it happened: a URI, or a path.")
-@option("--subject", metavar="TEXT", default=None, help="What it is about.")
+@option("--source", metavar="TEXT", required=True, help="The source: a URI, or a path.")
+@option("--subject", metavar="TEXT", default=None, help="The subject.")
 @option(
     "--id",
     "event_id",
     metavar="TEXT",
     default=None,
-    help="The same id is the same event.  [default: a new one]",
+    help="The id; the same id is the same event.  [default: a new one]",
 )
-@options.value("Its data.  [default: none]")
+@options.value("The data.  [default: none]")
 @output
-@place
+@engine_options
 def emit(
     kind: str,
     source: str,
     subject: str | None,
     event_id: str | None,
-    output: str,
-    **given: Any,
+    value: Any,
+    form: str,
+    engine: EngineAddress,
 ) -> int:
-    """Tell of a CloudEvent of TYPE, and print the runs that it started.
+    """Send a CloudEvent of TYPE, and print the runs that it started.
 
-    In a file the command waits for their end.
+    On a database file the command waits for their end.
     """
-    from onward.cli.input.run_input import read_if_given
 
-    value = read_if_given(given.pop("whole"), given.pop("pairs"))
-    at = server.where(given)
-    event = {"specversion": "1.0", "type": kind, "source": source, "subject": subject}
-    event |= {} if value is None else {"data": value, "datacontenttype": "application/json"}
-
-    async def ask(engine: AsyncEngine) -> int:
+    async def work(client: AsyncEngine) -> int:
         from onward.bootstrap.host import new_id
-        from onward.cli.commands.triggers.firings import fired_row
-        from onward.cli.output.run_result import say
+        from onward.cli.commands.triggers.firings import FIRING_HEADINGS, firing_row
+        from onward.cli.output.console import say
         from onward.cli.output.tables import show_known
 
-        whole = {**event, "id": event_id or new_id()}
-        done = await engine.emit({key: one for key, one in whole.items() if one is not None})
-        headings = ("due", "cause", "state", "run", "error")
-        show_known(done["fired"], output, id_of="execution_id", headings=headings, row=fired_row)
-        for why in done["failed"]:
-            say(f"  {why}")
-        for one in done["fired"]:
-            if not at.server and one["execution_id"]:
-                await engine.run(one["execution_id"]).wait()
-        return server.FAILED if done["failed"] else 0
+        event = {
+            "specversion": "1.0",
+            "type": kind,
+            "source": source,
+            "subject": subject,
+            "id": event_id or new_id(),
+            "data": value,
+            "datacontenttype": None if value is None else "application/json",
+        }
+        done = await client.emit({name: part for name, part in event.items() if part is not None})
+        firings = done["fired"]
+        show_known(firings, form, id_of="execution_id", headings=FIRING_HEADINGS, row=firing_row)
+        for reason in done["failed"]:
+            say(f"  {reason}")
+        for firing in firings:
+            if not engine.server and firing["execution_id"]:
+                await client.run(firing["execution_id"]).wait()
+        return exit_codes.FAILED if done["failed"] else exit_codes.OK
 
-    return server.talk(at, ask, need="run")
+    return ask(engine, work, need="run")
 
 
 def _check_place(after: str | None) -> None:
@@ -204,13 +183,21 @@ def _check_place(after: str | None) -> None:
         raise click.UsageError(f"--after {after!r}: it must be the place of an event, a number")
 
 
-def _print(one: Event, form: str) -> None:
+async def _print_events(stream: AsyncGenerator[Event, None], form: str, limit: int | None) -> int:
+    """Print events as they arrive, up to `limit`."""
+    from onward.cli.output.console import print_json
     from onward.cli.output.event_lines import line_of
-    from onward.cli.output.run_result import print_json
 
-    if form == "table":
-        click.echo(line_of(one, run=True))
-    elif form == "ids":
-        click.echo(one.execution_id)
-    else:
-        print_json(one)
+    count = 0
+    async with aclosing(stream):
+        async for event in stream:
+            if form == "table":
+                click.echo(line_of(event, with_run=True))
+            elif form == "ids":
+                click.echo(event.execution_id)
+            else:
+                print_json(event)
+            count += 1
+            if limit is not None and count >= limit:
+                break
+    return exit_codes.OK

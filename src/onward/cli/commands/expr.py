@@ -1,4 +1,4 @@
-"""`onward expr`: what an expression comes to, on given data or on that of a run."""
+"""`onward expr`: evaluate an expression, on given data or on the data of a run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
+from onward.cli import exit_codes, options
 from onward.cli.commands.completion import run_ids
-from onward.cli.commands.runs.selection import RUN
-from onward.cli.engines import server
-from onward.cli.engines.server import place
+from onward.cli.commands.runs.selection import SAMPLE_RUN
+from onward.cli.engines.engine import EngineAddress, ask, engine_options
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
@@ -19,41 +18,56 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
-        f"onward expr '$charge.amount' --run {RUN}",
+        f"onward expr '$charge.amount' --run {SAMPLE_RUN}",
         "onward expr '{{ .lines | map(.price) | add }}' --input @order.json",
     )
 )
 @click.argument("template")
-@options.value("What `.` and `$input` are.  [default: null]")
+@options.value("The value of `.` and `$input`.  [default: null]")
 @option(
     "--run",
     "execution_id",
-    metavar="EXECUTION",
+    metavar="RUN",
     default=None,
     shell_complete=run_ids,
-    help="The run whose data `$node` and `$trigger` are.",
+    help="The run whose data `$node` and `$trigger` refer to.",
 )
 @option(
     "--var",
     "variables",
     multiple=True,
     metavar="NAME=TEXT|NAME:=JSON",
-    help="What $NAME is; may be repeated.",
+    help="The value of $NAME; may be repeated.",
 )
-@place
-def expr(template: str, execution_id: str | None, variables: tuple[str, ...], **given: Any) -> int:
-    """Evaluate TEMPLATE: text with $references or {{ jq }}, as a node's parameter has it."""
-    from onward.cli.input.run_input import read_if_given, read_run_input
+@engine_options
+def expr(
+    template: str,
+    value: Any,
+    execution_id: str | None,
+    variables: tuple[str, ...],
+    engine: EngineAddress,
+) -> int:
+    """Evaluate TEMPLATE: text with $references or {{ jq }}, as in the parameters of a node."""
+    from onward.cli.input.run_input import read_run_input
+    from onward.cli.output.console import print_pretty
 
-    value = read_if_given(given.pop("whole"), given.pop("pairs"))
     named = read_run_input(None, variables)
+    if not engine.server and execution_id is None:
+        print_pretty(_evaluate(template, value, named))
+        return exit_codes.OK
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_pretty
+    async def work(client: AsyncEngine) -> int:
+        data = {"input": value, "variables": named, "execution_id": execution_id}
+        print_pretty(await client.evaluate(template, **data))
+        return exit_codes.OK
 
-        more = {"input": value, "variables": named, "execution_id": execution_id}
-        print_pretty(await engine.evaluate(template, **more))
-        return 0
+    return ask(engine, work)
 
-    need: server.Need = "look" if execution_id else "write"
-    return server.talk(server.where(given), ask, need=need)
+
+def _evaluate(template: str, value: Any, variables: dict[str, Any]) -> Any:
+    """Evaluate a template without an engine: nothing but the given data is needed."""
+    from onward.bootstrap.host import now_ms
+    from onward.expressions import compile_template
+
+    data = {"input": value, **variables}
+    return compile_template(template).render(value, data, now_ms=now_ms())

@@ -1,4 +1,4 @@
-"""`onward graph`: a workflow as a drawing."""
+"""`onward graph` and `onward convert`: a workflow as a drawing."""
 
 from __future__ import annotations
 
@@ -7,68 +7,51 @@ from pathlib import Path
 
 import click
 
-from onward.bootstrap.languages import picture
-from onward.cli import options
-from onward.cli.input.documents import read_text
-from onward.cli.options import examples, option
-from onward.cli.output.run_result import say
-from onward.errors import InputError
-from onward.languages.graph.draw import mermaid, svg
+from onward.cli import exit_codes, options
+from onward.cli.options import examples, file_argument, option
+
+_FORMS = click.Choice(["mermaid", "svg"])
+_FORM_HELP = "The form.  [default: svg for an output file called *.svg, else mermaid]"
+_output = option("--output", "-o", type=options.path(), help="Write to this file.")
 
 
 @click.command(
     epilog=examples("onward graph order.yaml", "onward graph order.yaml --format svg -o order.svg")
 )
-@click.argument("file", type=click.Path(path_type=Path))
-@option(
-    "--format",
-    "form",
-    type=click.Choice(["mermaid", "svg"]),
-    default=None,
-    help="What to draw.  [default: svg for an output file called *.svg, else mermaid]",
-)
-@option("--output", "-o", type=options.path(), help="Write here, not to the standard output.")
+@file_argument
+@option("--format", "form", type=_FORMS, default=None, help=_FORM_HELP)
+@_output
 def graph(file: Path, form: str | None, output: Path | None) -> int:
     """Draw the workflow in FILE.
 
-    A document with problems is drawn as far as it goes, as long as its shape can be read.
+    A document with problems is drawn too, as long as its structure can be read.
     """
-
-    draw(file, form, output)
-    return 0
-
-
-# -- `onward convert`: a document of one language in another form.
+    return _draw(file, form, output)
 
 
 @click.command(
     epilog=examples("onward convert order.yaml", "onward convert order.yaml --to svg -o order.svg")
 )
-@click.argument("file", type=click.Path(path_type=Path))
-@option(
-    "--to",
-    "form",
-    type=click.Choice(["mermaid", "svg"]),
-    default=None,
-    help="The form.  [default: svg for an output file called *.svg, else mermaid]",
-)
-@option("--output", "-o", type=options.path(), help="Write here, not to the standard output.")
+@file_argument
+@option("--to", "form", type=_FORMS, default=None, help=_FORM_HELP)
+@_output
 def convert(file: Path, form: str | None, output: Path | None) -> int:
-    """Show the Serverless Workflow document in FILE as a graph picture.
+    """Draw the Serverless Workflow document in FILE as a graph.
 
-    Tasks are nodes and what follows what are edges: the branches of a fork side by side, the
-    handler of a try behind an error edge. A graph is drawn as `onward graph` draws it.
+    Tasks become nodes and their order becomes edges: the branches of a fork are side by side, the
+    handler of a try is behind an error edge. A graph is drawn as `onward graph` draws it.
     """
-
-    draw(file, form, output)
-    return 0
+    return _draw(file, form, output)
 
 
-# -- A document as a picture, on the standard output or in a file.
+def _draw(file: Path, form: str | None, output: Path | None) -> int:
+    """Draw the workflow as "mermaid" or "svg"; None: by the name of the output file."""
+    from onward.bootstrap.languages import picture
+    from onward.cli.input.documents import read_text
+    from onward.cli.output.console import say
+    from onward.errors import InputError
+    from onward.languages.graph.draw import mermaid, svg
 
-
-def draw(file: Path, form: str | None, output: Path | None) -> None:
-    """Draw the workflow in `file` as "mermaid" or "svg"; None: as the name of `output` says."""
     document = picture(read_text(file), str(file))
     if form is None:
         form = "svg" if output is not None and output.suffix == ".svg" else "mermaid"
@@ -76,9 +59,10 @@ def draw(file: Path, form: str | None, output: Path | None) -> None:
     text = text.rstrip("\n") + "\n"
     if output is None:
         sys.stdout.buffer.write(text.encode())
-        return
+        return exit_codes.OK
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise InputError(f"{output}: it cannot be written: {problem.strerror}") from None
     say(f"wrote {output}")
+    return exit_codes.OK

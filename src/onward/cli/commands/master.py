@@ -1,20 +1,23 @@
-"""`onward master`: keep the history of runs on a cluster, and look after those that are silent."""
+"""`onward master`: write the history of a cluster, repair runs, fire triggers, serve the API."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from onward.cli import options
-from onward.cli.commands.dev import address_of, check_entry, keep_audit, token
-from onward.cli.engines import cluster
+from onward.cli.commands.dev import api_address, check_access, keep_audit_option, keep_option
+from onward.cli.commands.dev import token_option as token
+from onward.cli.engines.cluster import ClusterAddress
+from onward.cli.engines.process import ProcessOptions, process_options, run_simple_process
 from onward.cli.options import examples, option
-from onward.cli.output.durations import span
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onward.api.http.identity import Access
     from onward.api.server import Listener
     from onward.bootstrap.cluster import Cluster
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     default=60,
     show_default=True,
     metavar="SECONDS",
-    help="Repair a run whose state in Redis is gone when it has been silent for so long.",
+    help="Repair a run without state in Redis that has been silent for so long.",
 )
 @option(
     "--stuck-after",
@@ -40,20 +43,13 @@ if TYPE_CHECKING:
     help="Look for the messages of a run that has been silent for so long, and repair it if there"
     " are none.",
 )
-@option(
-    "--keep",
-    "keep_ms",
-    callback=span,
-    metavar="SPAN",
-    help="Drop runs that ended longer ago than this, such as 30d or 12h. They are all kept unless"
-    " given.",
-)
-@option("--listen", metavar="HOST:PORT", default=None, help="Serve the API here.")
+@keep_option
+@option("--listen", metavar="HOST:PORT", default=None, help="Serve the API at this address.")
 @token
-@keep_audit
+@keep_audit_option
 @options.lifecycle_events
 @options.key_file
-@cluster.process
+@process_options
 def master(
     lost_s: float,
     stuck_s: float,
@@ -62,48 +58,51 @@ def master(
     token: str | None,
     audit_kept_ms: int,
     lifecycle_events: str,
-    **given: Any,
+    key_file: Path,
+    cluster: ClusterAddress,
+    process: ProcessOptions,
 ) -> int:
-    """Write what runs and their nodes came to into the store, until SIGTERM or Ctrl-C.
+    """Write the results of runs and nodes to the store, until SIGTERM or Ctrl-C.
 
-    It also repairs runs that nothing would ever move, because Redis or the broker lost what was
-    theirs, and fires triggers. Any number of masters may run; everything is written, repaired and
-    fired once. With --listen it serves the API; each of them tells everything.
+    A master also fires triggers, and repairs runs whose state or messages were lost by Redis or the
+    broker. Any number of masters may run: everything is written, repaired and fired once. With
+    --listen it serves the API.
     """
-
     from onward.bootstrap.telemetry import check_sink
 
     if lifecycle_events:
         check_sink(lifecycle_events)
-    served = None if listen is None else address_of(listen, token, audit_kept_ms)
+    served = None if listen is None else api_address(listen, token, audit_kept_ms)
 
-    async def work(at: Cluster) -> None:
+    async def work(services: Cluster) -> None:
         from onward.bootstrap.cluster_backend import fire_triggers, guard_runs, tell_what_happens
         from onward.runtime.cluster.reconciler import Patience
         from onward.runtime.tasks import together
 
         patience = Patience(lost_ms=int(lost_s * 1000), stuck_ms=int(stuck_s * 1000))
         works = [
-            at.master().run(),
-            at.reconciler(patience).run(),
-            fire_triggers(at),
-            guard_runs(at),
+            services.master().run(),
+            services.reconciler(patience).run(),
+            fire_triggers(services),
+            guard_runs(services),
         ]
+        if keep_ms is not None:
+            works.append(services.retention(keep_ms).run())
         if lifecycle_events:
-            works.append(tell_what_happens(at, lifecycle_events))
+            works.append(tell_what_happens(services, lifecycle_events))
         if served is not None:
-            works.append(_serve(at, *served))
+            works.append(_serve(services, *served))
         await together(*works)
 
-    return cluster.stand("master", work, **given)
+    return run_simple_process("master", work, cluster, process, key_file=key_file)
 
 
-async def _serve(at: Cluster, listener: Listener, access: Access) -> None:
+async def _serve(services: Cluster, listener: Listener, access: Access) -> None:
     """Serve the API until cancelled."""
     from onward.api.app import make_app
     from onward.bootstrap.cluster_backend import open_cluster_backend
 
-    async with open_cluster_backend(at) as backend:
-        await check_entry(backend, listener, access)
+    async with open_cluster_backend(services) as backend:
+        await check_access(backend, listener, access)
         logging.getLogger("onward").info("master: the API is at %s", listener.url)
         await listener.serve(make_app(backend, access), asyncio.Event())

@@ -1,9 +1,10 @@
-"""`onward messages`: the wire format, for whoever produces or consumes it."""
+"""`onward messages`: the wire format, for programs that produce or consume messages."""
 
 from __future__ import annotations
 
 import click
 
+from onward.cli import exit_codes
 from onward.cli.options import examples
 
 
@@ -13,7 +14,7 @@ from onward.cli.options import examples
     )
 )
 def messages() -> None:
-    """Learn about the messages that runs are made of."""
+    """Print the JSON Schemas of the messages on the queues."""
 
 
 @messages.command(
@@ -21,12 +22,12 @@ def messages() -> None:
 )
 @click.argument("name", required=False)
 def schema(name: str | None) -> int:
-    """Print the JSON Schema of message NAME, or of all messages in one object by name."""
-    from onward.cli.output.run_result import print_pretty
+    """Print the JSON Schema of the message NAME, or an object with all of them."""
+    from onward.cli.output.console import print_pretty
     from onward.kernel.messages import message_schemas
 
     known = message_schemas()
     if name is not None and name not in known:
-        raise click.UsageError(f"there is no message {name!r}: known are {', '.join(known)}")
+        raise click.UsageError(f"there is no message {name!r}: there are {', '.join(known)}")
     print_pretty(known if name is None else known[name])
-    return 0
+    return exit_codes.OK

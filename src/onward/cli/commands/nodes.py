@@ -1,4 +1,4 @@
-"""`onward nodes`: what a workflow can be made of."""
+"""`onward nodes`: the node types, and their parameters."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
-from onward.cli.engines import server as remote
+from onward.cli import exit_codes, options
+from onward.cli.engines.engine import EngineAddress, ask, server_option, token_option
 from onward.cli.options import examples
 
 if TYPE_CHECKING:
@@ -22,58 +22,60 @@ if TYPE_CHECKING:
 )
 @click.argument("type_name", metavar="[TYPE]", required=False)
 @options.as_json
-@remote.server
-@remote.token
+@server_option
+@token_option
 def nodes(type_name: str | None, as_json: bool, server: str | None, token: str | None) -> int:
-    """List the node types; for one TYPE explain it and its parameters.
+    """List the node types, or describe TYPE and its parameters.
 
-    With --json a type comes with the JSON Schema of its parameters. With --server the types are
-    those of a server, which may have others.
+    With --json a type has the JSON Schema of its parameters. With --server the types are those of
+    the server.
     """
     if server:
-        at = remote.ServerAddress(server, token, options.DEFAULT_DATABASE)
-        return _of_server(at, type_name, as_json=as_json)
+        engine = EngineAddress(server, token, options.DEFAULT_DATABASE)
+        return _ask_server(engine, type_name, as_json=as_json)
     from onward.bootstrap.catalogue import builtin
-    from onward.cli.output.run_result import print_json
+    from onward.cli.output.console import print_json
     from onward.languages.document.problems import suggest
 
     if type_name is None:
         if as_json:
-            print_json([_facts(one) for one in builtin])
+            print_json([_facts(kind) for kind in builtin])
         else:
-            width = max(len(one.name) for one in builtin)
-            for one in builtin:
-                sys.stdout.write(f"{one.name:{width}}  {one.summary}\n")
-        return 0
+            _print_types([(kind.name, kind.summary) for kind in builtin])
+        return exit_codes.OK
     kind = builtin.get(type_name)
     if kind is None:
-        names = [one.name for one in builtin]
-        hint = suggest(type_name, names) or f"known are {', '.join(names)}"
+        names = [kind.name for kind in builtin]
+        hint = suggest(type_name, names) or f"there are {', '.join(names)}"
         raise click.UsageError(f"there is no node type {type_name!r}: {hint}")
     if as_json:
         print_json(_facts(kind))
     else:
-        _explain(kind)
-    return 0
+        _describe(kind)
+    return exit_codes.OK
 
 
-def _of_server(at: remote.ServerAddress, type_name: str | None, *, as_json: bool) -> int:
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_json, print_pretty
+def _ask_server(engine: EngineAddress, type_name: str | None, *, as_json: bool) -> int:
+    async def work(client: AsyncEngine) -> int:
+        from onward.cli.output.console import print_json, print_pretty
 
         if type_name is not None:
-            (print_json if as_json else print_pretty)(await engine.node_type(type_name))
-            return 0
-        found = await engine.node_types()
+            (print_json if as_json else print_pretty)(await client.node_type(type_name))
+            return exit_codes.OK
+        kinds = await client.node_types()
         if as_json:
-            print_json(found)
-            return 0
-        width = max((len(one["type"]) for one in found), default=0)
-        for one in found:
-            sys.stdout.write(f"{one['type']:{width}}  {one['summary']}\n")
-        return 0
+            print_json(kinds)
+        else:
+            _print_types([(kind["type"], kind["summary"]) for kind in kinds])
+        return exit_codes.OK
 
-    return remote.talk(at, ask)
+    return ask(engine, work)
+
+
+def _print_types(kinds: list[tuple[str, str]]) -> None:
+    width = max((len(name) for name, _ in kinds), default=0)
+    for name, summary in kinds:
+        sys.stdout.write(f"{name:{width}}  {summary}\n")
 
 
 def _facts(kind: NodeType) -> dict[str, Any]:
@@ -106,11 +108,11 @@ def _parameter(kind: NodeType, name: str) -> dict[str, Any]:
 
 
 def _type_in_words(schema: dict[str, Any]) -> str:
-    """Return what a parameter may be, in a few words."""
+    """Return the type of a parameter in a few words."""
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type_in_words(one) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type_in_words(choice) for choice in schema["anyOf"]))
     if "enum" in schema:
-        return " | ".join(str(one) for one in schema["enum"])
+        return " | ".join(map(str, schema["enum"]))
     if "$ref" in schema:
         return "object"
     word = str(schema.get("type", "any value"))
@@ -129,7 +131,7 @@ def _descriptions(schema: dict[str, Any]) -> str:
     return next((part["description"] for part in parts if "description" in part), "")
 
 
-def _explain(kind: NodeType) -> None:
+def _describe(kind: NodeType) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -139,24 +141,23 @@ def _explain(kind: NodeType) -> None:
     for paragraph in (inspect.getdoc(kind.parameters) or "").split("\n\n"):
         console.print(Text(f"\n{' '.join(paragraph.split())}"))
     if kind.credential:
-        console.print(Text("\nIt needs `credentials`, the name of a credential."))
+        console.print(Text("\nIt requires `credentials`, the name of a credential."))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("parameter", "type", "default", ""):
         table.add_column(heading, overflow="fold")
     for name in _properties(kind):
         fact = _parameter(kind, name)
-        default = "required" if fact["required"] else _as_yaml(fact["default"])
-        jq = (
-            "jq" if any(expression.split("/")[0] == name for expression in kind.expressions) else ""
-        )
+        default = "required" if fact["required"] else _as_json(fact["default"])
+        is_jq = any(expression.split("/")[0] == name for expression in kind.expressions)
+        jq = "jq" if is_jq else ""
         note = ", ".join(part for part in (jq, fact.get("description", "")) if part)
         table.add_row(Text(name), Text(fact["type"]), Text(default), Text(note))
     console.print()
-    console.print(table if table.row_count else Text("It takes no parameters."))
+    console.print(table if table.row_count else Text("It has no parameters."))
     console.print(Text(f"\nJSON Schema: onward nodes {kind.name} --json", style="dim"))
 
 
-def _as_yaml(value: Any) -> str:
+def _as_json(value: Any) -> str:
     import msgspec
 
     return msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""`onward queue`, `workers`, `timers`, `stats` and `whoami`: what is behind runs."""
+"""`onward queue`, `workers`, `timers`, `stats` and `whoami`: the state of an engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli.engines.server import one_by_one, output, place, tell, tell_all
+from onward.cli.engines.engine import (
+    EngineAddress,
+    engine_options,
+    output,
+    show,
+    show_all,
+    stream_of,
+)
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
@@ -16,21 +23,21 @@ if TYPE_CHECKING:
 
 @click.command(epilog=examples("onward queue", "onward queue --server http://onward:8700 -o json"))
 @output
-@place
-def queue(output: str, **given: Any) -> int:
+@engine_options
+def queue(form: str, engine: EngineAddress) -> int:
     """List the queues, and how many messages wait in each."""
-    return _listed("queues", ("name", "messages"), "name", output, given)
+    return _list(engine, form, "queues", ("name", "messages"), "name")
 
 
 @click.command(
     epilog=examples("onward workers", "onward workers --server http://onward:8700 -o ids")
 )
 @output
-@place
-def workers(output: str, **given: Any) -> int:
-    """List who executes nodes, and when each was last heard of."""
+@engine_options
+def workers(form: str, engine: EngineAddress) -> int:
+    """List the workers, and when each was last seen."""
     columns = ("name", "host", "pid", "version", "slots", "started_at", "seen_at")
-    return _listed("workers", columns, "name", output, given)
+    return _list(engine, form, "workers", columns, "name")
 
 
 @click.command(epilog=examples("onward timers", "onward timers --limit 10 -o jsonl"))
@@ -39,67 +46,70 @@ def workers(output: str, **given: Any) -> int:
     type=click.IntRange(1, 200),
     default=50,
     show_default=True,
-    help="The most to list.",
+    help="How many to list.",
 )
 @output
-@place
-def timers(limit: int, output: str, **given: Any) -> int:
-    """List the timers that are due first."""
+@engine_options
+def timers(limit: int, form: str, engine: EngineAddress) -> int:
+    """List the next timers."""
     columns = ("due_at", "execution_id", "timer_id")
-    return _listed("timers", columns, "execution_id", output, given, limit=limit)
+    return _list(engine, form, "timers", columns, "execution_id", limit=limit)
 
 
 @click.command(epilog=examples("onward stats", "onward stats --since 2026-03-01T00:00:00Z -o json"))
-@option("--since", metavar="TIME", default=None, help="RFC 3339.  [default: a day ago]")
+@option("--since", metavar="TIME", default=None, help="An RFC 3339 time.  [default: a day ago]")
 @output
-@place
-def stats(since: str | None, output: str, **given: Any) -> int:
+@engine_options
+def stats(since: str | None, form: str, engine: EngineAddress) -> int:
     """Count the runs that have started, by workflow and status."""
 
     def people(found: Mapping[str, Any]) -> None:
-        from onward.cli.output.tables import print_table, status
+        from onward.cli.output.tables import print_table, status_cell
 
-        rows = [(one["workflow_id"], status(one), str(one["runs"])) for one in found["runs"]]
+        rows = [
+            (count["workflow_id"], status_cell(count), str(count["runs"]))
+            for count in found["runs"]
+        ]
         print_table(("workflow", "status", "runs"), rows)
 
-    return tell(given, output, lambda engine: engine.stats(since), id_of="since", people=people)
+    return show(engine, form, lambda client: client.stats(since), id_of="since", people=people)
 
 
 @click.command(
     epilog=examples("onward whoami", "onward whoami --server http://onward:8700 -o json")
 )
 @output
-@place
-def whoami(output: str, **given: Any) -> int:
-    """Say which engine answers, and as whom it takes you: name, role, and for which workflows."""
+@engine_options
+def whoami(form: str, engine: EngineAddress) -> int:
+    """Print your name, role and workflows on an engine, and its version."""
 
-    async def look(engine: AsyncEngine) -> dict[str, Any]:
-        return {**await engine.me(), "server": await engine.server()}
+    async def work(client: AsyncEngine) -> dict[str, Any]:
+        return {**await client.me(), "server": await client.server()}
 
     def people(found: Mapping[str, Any]) -> None:
-        at, some = found["server"], found["workflows"]
-        scope = "" if some is None else f", for {', '.join(some) or 'no workflow'} only"
-        click.echo(f"{found['name'] or found['kind']}, {found['role']}{scope}")
-        click.echo(f"onward {at['version']}, {at['mode']}")
+        server, workflows = found["server"], found["workflows"]
+        only = "" if workflows is None else f", for {', '.join(workflows) or 'no workflow'} only"
+        click.echo(f"{found['name'] or found['kind']}, {found['role']}{only}")
+        click.echo(f"onward {server['version']}, {server['mode']}")
 
-    return tell(given, output, look, id_of="name", people=people, need="write")
+    return show(engine, form, work, id_of="name", people=people, need="write")
 
 
-def _listed(
-    what: str,
+def _list(
+    engine: EngineAddress,
+    form: str,
+    resource: str,
     columns: tuple[str, ...],
     id_of: str,
-    form: str,
-    given: dict[str, Any],
     **query: Any,
 ) -> int:
-    def row(one: Mapping[str, Any]) -> list[str]:
-        return ["" if one[name] is None else str(one[name]) for name in columns]
+    def row(entry: Mapping[str, Any]) -> list[str]:
+        return ["" if entry[name] is None else str(entry[name]) for name in columns]
 
-    return tell_all(
-        given,
+    return show_all(
+        engine,
         form,
-        lambda engine: one_by_one(engine.listed(what, **query)),
+        lambda client: stream_of(client.listed(resource, **query)),
         id_of=id_of,
         headings=[name.replace("_at", "").replace("_id", "") for name in columns],
         row=row,

@@ -20,28 +20,25 @@ if TYPE_CHECKING:
         "onward run order.yaml --input @order.json --json | jq .output",
     )
 )
-@options.starting
+@options.file_argument
+@options.new_run
 @options.serving
-def run(
-    file: Path, whole: str | None, pairs: tuple[str, ...], execution_id: str | None, **served: Any
-) -> int:
+def run(file: Path, value: Any, execution_id: str | None, **served: Any) -> int:
     """Run the workflow in FILE and print its output.
 
-    On a terminal the run is drawn as it goes. Stop it with Ctrl-C whenever you like:
-    `onward resume` continues it.
+    On a terminal the run is drawn while it executes. Stop it with Ctrl-C at any time:
+    `onward continue` continues it.
     """
     from onward.cli.engines.embedded import Invocation
     from onward.cli.input.documents import open_source
-    from onward.cli.input.run_input import read_run_input
 
     invocation = Invocation.of(**served)
     opened = open_source(file)
-    given = read_run_input(whole, pairs)
     invocation.warn(opened.warnings, str(file))
     program = opened.program
 
     async def begin(engine: EmbeddedEngine) -> list[str]:
-        return [await engine.start(program, program.document.source, given, execution_id)]
+        return [await engine.start(program, program.document.source, value, execution_id)]
 
     results = invocation.serve(begin, [program.document])
     return invocation.answer_one(results[0], program.document, str(file))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from onward.cli import exit_codes
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
@@ -26,20 +27,20 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@option("--seeds", type=click.IntRange(1), default=200, show_default=True, help="How many to run.")
-@option("--first", type=click.IntRange(0), default=0, show_default=True, help="The first of them.")
-@option("--seed", type=click.IntRange(0), default=None, help="Run this one seed.")
+@option("--seeds", type=click.IntRange(1), default=200, show_default=True, help="How many to try.")
+@option("--first", type=click.IntRange(0), default=0, show_default=True, help="The first seed.")
+@option("--seed", type=click.IntRange(0), default=None, help="Try only this seed.")
 @option(
     "--jobs",
     type=click.IntRange(1),
     default=None,
-    help="Processes to use.  [default: one for each core]",
+    help="How many processes to use.  [default: one for each core]",
 )
 @option(
     "--language",
     type=click.Choice(["graph", "serverless"]),
     default=None,
-    help="What random workflows are written in.  [default: graph]",
+    help="The language of random workflows.  [default: graph]",
 )
 @option("--input", "whole", metavar="JSON|@FILE|-", help="The input of FILE.  [default: {}]")
 def simulate(
@@ -51,11 +52,11 @@ def simulate(
     language: str | None,
     whole: str | None,
 ) -> int:
-    """Run random workflows, or the one in FILE, under crashes, duplicates and delays.
+    """Test random workflows, or the one in FILE, under crashes, duplicates and delays.
 
-    A seed makes one schedule of faults, and always the same one. Each is run undisturbed too, and
-    both must end alike. Nodes of FILE that touch the world are replaced by stand-ins, of which one
-    in ten fails: the endings are counted.
+    A seed determines a schedule of faults. Each workflow is also run without faults, and both runs
+    must end alike. Nodes of FILE with side effects are replaced by stubs, of which one in ten
+    fails: the endings are counted.
     """
     from onward.cli.commands.simulate_workers import SeedTally, tallies
 
@@ -79,14 +80,14 @@ def _work(file: Path | None, language: str | None, whole: str | None) -> Work:
 
     if file is not None:
         if language is not None:
-            raise click.UsageError("--language is for random workflows: FILE says its own")
+            raise click.UsageError("--language is for random workflows: FILE has its own")
         program = open_source(file).program
         why = find_obstacle(program)
         if why:
-            raise InputError(f"{file}: it cannot be rehearsed: {why}")
+            raise InputError(f"{file}: it cannot be simulated: {why}")
         return own_workflow(program.document.source, read_run_input(whole, ()))
     if whole is not None:
-        raise click.UsageError("--input is for a FILE: random workflows bring their own")
+        raise click.UsageError("--input needs a FILE: random workflows have their own")
     return random_workflows(language or "graph")
 
 
@@ -98,22 +99,22 @@ def _report(total: SeedTally, elapsed_s: float, file: Path | None) -> int:
             click.echo(
                 "repeat with: " + shlex.join(["onward", "simulate", str(file), f"--seed={seed}"])
             )
-        return 1
+        return exit_codes.FAILED
     if total.endings:
         width = max(map(len, total.endings))
-        for ending, count in sorted(total.endings.items(), key=lambda one: (-one[1], one[0])):
+        for ending, count in sorted(total.endings.items(), key=lambda pair: (-pair[1], pair[0])):
             click.echo(f"{ending:{width}}  {count:,}")
     seeds = "1 seed" if total.seeds == 1 else f"{total.seeds:,} seeds"
     click.echo(
         f"{seeds}, no fault: {total.steps:,} steps, {total.crashes:,} crashes,"
         f" {total.seeds / max(elapsed_s, 1e-6):,.0f} seeds/s"
     )
-    return 0
+    return exit_codes.OK
 
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on a terminal; yield what moves it."""
+    """Show a progress bar on a terminal; yield the function that advances it."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

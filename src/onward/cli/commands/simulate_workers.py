@@ -1,4 +1,4 @@
-"""Many seeds at once: the part of `onward simulate` that runs in processes of its own."""
+"""The part of `onward simulate` that runs in processes of its own: many seeds at once."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from onward.simulation.own_workflow import rehearse
 from onward.simulation.serverless.trial import TreeTrial, try_tree
 from onward.simulation.trial import Trial, catalogue_with_tasks, try_seed
 
-CHUNK = 25
-"""Seeds handed to a process at once: enough to forget the cost of handing over."""
+SEEDS_PER_CHUNK = 25
+"""Seeds sent to a process at once: enough to make the cost of sending small."""
 
 
 @dataclass(slots=True)
 class SeedTally:
-    """What some seeds showed together."""
+    """The combined results of some seeds."""
 
     seeds: int = 0
     steps: int = 0
     crashes: int = 0
     endings: Counter[str] = field(default_factory=Counter)
     broken: tuple[int, str] | None = None
-    """The first seed that showed a fault, and what it was."""
+    """The first seed with a fault, and the fault."""
 
     def add(self, other: SeedTally) -> None:
-        """Take in what other seeds showed."""
+        """Add the results of other seeds."""
         self.seeds += other.seeds
         self.steps += other.steps
         self.crashes += other.crashes
@@ -44,21 +44,24 @@ class SeedTally:
 
 
 Work = Callable[[range], SeedTally]
+"""Try some seeds."""
 
 
 def random_workflows(language: str) -> Work:
-    """Return the work of trying seeds on workflows that the seeds themselves make up."""
+    """Return the work of trying seeds on workflows that are generated from the seeds."""
     return _try_trees if language == "serverless" else _try_graphs
 
 
-def own_workflow(source: bytes, given: Any) -> Work:
+def own_workflow(source: bytes, value: Any) -> Work:
     """Return the work of rehearsing one workflow, given as canonical bytes, seed by seed."""
-    return partial(_rehearse, source, given)
+    return partial(_rehearse, source, value)
 
 
 def tallies(work: Work, seeds: range, jobs: int) -> Iterator[SeedTally]:
     """Yield the tally of each chunk of seeds as it is done, stopping after the first fault."""
-    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    chunks = [
+        seeds[start : start + SEEDS_PER_CHUNK] for start in range(0, len(seeds), SEEDS_PER_CHUNK)
+    ]
     if jobs == 1 or len(chunks) == 1:
         for chunk in chunks:
             tally = work(chunk)
@@ -66,35 +69,35 @@ def tallies(work: Work, seeds: range, jobs: int) -> Iterator[SeedTally]:
             if tally.broken is not None:
                 return
         return
-    # Only a few chunks are handed over ahead: stopping then waits for those, not for all.
+    # Only a few chunks are submitted ahead: stopping then waits for those, not for all.
     ahead = iter(chunks)
-    with ProcessPoolExecutor(min(jobs, len(chunks)), initializer=_leave_stopping) as pool:
+    with ProcessPoolExecutor(min(jobs, len(chunks)), initializer=_ignore_interrupt) as pool:
         waiting = {pool.submit(work, chunk) for chunk in islice(ahead, 2 * jobs)}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for one in done:
-                tally = one.result()
+            for future in done:
+                tally = future.result()
                 yield tally
                 if tally.broken is not None:
                     return
             waiting |= {pool.submit(work, chunk) for chunk in islice(ahead, len(done))}
 
 
-def _leave_stopping() -> None:
-    """Ctrl-C reaches every process of the terminal: only the first one answers it."""
+def _ignore_interrupt() -> None:
+    """Ignore Ctrl-C: it reaches every process of the terminal, and only the first handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _try_graphs(seeds: range) -> SeedTally:
     catalogue = catalogue_with_tasks(builtin)
-    return _tried(seeds, lambda seed: try_seed(seed, catalogue))
+    return _tally(seeds, lambda seed: try_seed(seed, catalogue))
 
 
 def _try_trees(seeds: range) -> SeedTally:
-    return _tried(seeds, try_tree)
+    return _tally(seeds, try_tree)
 
 
-def _tried(seeds: range, attempt: Callable[[int], Trial | TreeTrial]) -> SeedTally:
+def _tally(seeds: range, attempt: Callable[[int], Trial | TreeTrial]) -> SeedTally:
     tally = SeedTally()
     for seed in seeds:
         try:
@@ -106,15 +109,15 @@ def _tried(seeds: range, attempt: Callable[[int], Trial | TreeTrial]) -> SeedTal
     return tally
 
 
-def _rehearse(source: bytes, given: Any, seeds: range) -> SeedTally:
+def _rehearse(source: bytes, value: Any, seeds: range) -> SeedTally:
     program = compile_source(source)
     tally = SeedTally()
     for seed in seeds:
         try:
-            one = rehearse(program, seed, given)
+            rehearsal = rehearse(program, seed, value)
         except BrokenError as problem:
             tally.broken = (seed, str(problem))
             return tally
-        ending = f"{one.status} {one.code}".strip()
-        tally.add(SeedTally(1, one.steps, one.crashes, Counter([ending])))
+        ending = f"{rehearsal.status} {rehearsal.code}".strip()
+        tally.add(SeedTally(1, rehearsal.steps, rehearsal.crashes, Counter([ending])))
     return tally

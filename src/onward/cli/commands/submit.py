@@ -1,4 +1,4 @@
-"""`onward submit`: start a run on a cluster, and wait for it if asked to."""
+"""`onward submit`: start a run on a cluster, and wait for its end with `--wait`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
-from onward.cli.engines import cluster
-from onward.cli.options import examples, option
+from onward.cli import exit_codes, options
+from onward.cli.commands.runs.selection import check_timeout, still_running
+from onward.cli.engines.cluster import ClusterAddress, cluster_options
+from onward.cli.options import examples
 from onward.errors import StorageError
 
 if TYPE_CHECKING:
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
     from onward.cli.output.run_result import Result
     from onward.kernel.messages import CompletionMessage
 
-TIMED_OUT = 6
-INTERRUPTED = 130
-_SHORTEST_LOOK_S = 0.02
-_LONGEST_LOOK_S = 1.0
+_SHORTEST_POLL_S = 0.02
+_LONGEST_POLL_S = 1.0
 
 
 @click.command(
@@ -32,26 +31,20 @@ _LONGEST_LOOK_S = 1.0
         "onward submit order.yaml --input @order.json --wait --timeout 60 --json | jq .output",
     )
 )
-@options.starting
-@option("--wait", is_flag=True, help="Wait for the end, and print what `onward run` prints.")
-@option(
-    "--timeout",
-    "timeout_s",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="How long to wait; the run goes on.  [default: until it ends]",
-)
+@options.file_argument
+@options.new_run
+@options.wait
+@options.timeout
 @options.as_json
-@cluster.services
+@cluster_options
 def submit(
     file: Path,
-    whole: str | None,
-    pairs: tuple[str, ...],
+    value: Any,
     execution_id: str | None,
     wait: bool,
     timeout_s: float | None,
     as_json: bool,
-    **places: Any,
+    cluster: ClusterAddress,
 ) -> int:
     """Start the workflow in FILE on a cluster and print the id of the run.
 
@@ -59,26 +52,23 @@ def submit(
     """
     from onward.bootstrap.host import configure_log
     from onward.cli.input.documents import open_source
-    from onward.cli.input.run_input import read_run_input
-    from onward.cli.output.run_result import say
+    from onward.cli.output.console import say
     from onward.ports.cluster.bus import BusError
 
-    if timeout_s is not None and not wait:
-        raise click.UsageError("--timeout says how long to wait: add --wait")
-    settings = cluster.settings_of(**places)
+    check_timeout(timeout_s, waits=wait)
+    settings = cluster.settings()
     opened = open_source(file)
-    given = read_run_input(whole, pairs)
     for problem in opened.warnings:
         say(problem.describe(str(file)))
     configure_log(level="warning")
-    one = _Submission(settings, opened.program, given, execution_id)
+    submission = _Submission(settings, opened.program, value, execution_id)
     try:
         if not wait:
-            return one.start(as_json=as_json)
-        return one.wait(timeout_s, as_json=as_json, file=str(file))
+            return submission.start(as_json=as_json)
+        return submission.wait(timeout_s, as_json=as_json, file=str(file))
     except (BusError, StorageError) as problem:
         say(f"Error: {problem}")
-        return cluster.UNAVAILABLE
+        return exit_codes.UNREACHABLE
 
 
 class _Submission:
@@ -88,86 +78,87 @@ class _Submission:
         self,
         settings: ClusterSettings,
         program: AnyProgram,
-        given: Any,
+        value: Any,
         execution_id: str | None,
     ) -> None:
         self._settings = settings
         self._program = program
-        self._given = given
-        self._asked = execution_id
-        self._run = ""
+        self._value = value
+        self._wanted_id = execution_id
+        self._run_id = ""
 
     def start(self, *, as_json: bool) -> int:
         """Start the run and print its id."""
-        from onward.cli.output.run_result import print_json
+        from onward.cli.output.console import print_json
 
-        asyncio.run(self._started())
+        asyncio.run(self._start())
         if as_json:
-            print_json({"execution_id": self._run})
+            print_json({"execution_id": self._run_id})
         else:
-            click.echo(self._run)
-        return 0
+            click.echo(self._run_id)
+        return exit_codes.OK
 
     def wait(self, timeout_s: float | None, *, as_json: bool, file: str) -> int:
-        """Start the run, wait for its end, and print what it came to."""
-        from onward.cli.output.run_result import exit_code, print_result, say, story
+        """Start the run, wait for its end, and print its result."""
+        from onward.cli.output.console import say
+        from onward.cli.output.run_result import exit_code, print_result, summary_of
 
         try:
-            result = asyncio.run(self._ended(timeout_s))
+            result = asyncio.run(self._result(timeout_s))
         except TimeoutError:
-            say(f"{self._run} has not ended after {timeout_s:g} s; it goes on")
-            return TIMED_OUT
+            return still_running(self._run_id, timeout_s)
         except KeyboardInterrupt:
-            if not self._run:
+            if not self._run_id:
                 raise
-            say(f"not waiting any longer; {self._run} goes on")
-            return INTERRUPTED
+            say(f"no longer waiting; {self._run_id} continues")
+            return exit_codes.INTERRUPTED
         print_result(result, as_json=as_json)
         if result.status != "completed" or not as_json:
-            say(story(result, None, document=self._program.document, file=file))
+            say(summary_of(result, None, document=self._program.document, file=file))
         return exit_code(result)
 
-    async def _started(self) -> None:
+    async def _start(self) -> None:
         from onward.bootstrap.cluster import open_cluster
 
-        async with open_cluster(self._settings) as at:
-            await self._start(at)
+        async with open_cluster(self._settings) as services:
+            await self._start_on(services)
 
-    async def _ended(self, timeout_s: float | None) -> Result:
+    async def _result(self, timeout_s: float | None) -> Result:
         from onward.bootstrap.cluster import open_cluster
-        from onward.cli.output.run_result import result_of, say
+        from onward.cli.output.console import say
+        from onward.cli.output.run_result import result_of
 
-        async with open_cluster(self._settings) as at:
-            await self._start(at)
-            say(f"started {self._run}")
+        async with open_cluster(self._settings) as services:
+            await self._start_on(services)
+            say(f"started {self._run_id}")
             async with asyncio.timeout(timeout_s):
-                message = await self._completion(at)
-            return result_of(message, await _context(at, message))
+                message = await self._completion(services)
+            return result_of(message, await _context(services, message))
 
-    async def _start(self, at: Cluster) -> None:
+    async def _start_on(self, services: Cluster) -> None:
         program = self._program
-        self._run = await at.starter().start(
-            program, program.document.source, self._given, self._asked
+        self._run_id = await services.starter().start(
+            program, program.document.source, self._value, self._wanted_id
         )
 
-    async def _completion(self, at: Cluster) -> CompletionMessage:
-        """Look again and again, at longer and longer intervals, until the run has ended."""
+    async def _completion(self, services: Cluster) -> CompletionMessage:
+        """Poll, at longer and longer intervals, until the run has ended."""
         from onward.kernel.messages import decode_completion
 
-        pause_s = _SHORTEST_LOOK_S
+        pause_s = _SHORTEST_POLL_S
         while True:
-            execution = await at.store.execution(self._run)
-            if execution is not None and execution.completion is not None:
-                return decode_completion(execution.completion)
+            run = await services.store.execution(self._run_id)
+            if run is not None and run.completion is not None:
+                return decode_completion(run.completion)
             await asyncio.sleep(pause_s)
-            pause_s = min(1.2 * pause_s, _LONGEST_LOOK_S)
+            pause_s = min(1.2 * pause_s, _LONGEST_POLL_S)
 
 
-async def _context(at: Cluster, message: CompletionMessage) -> Mapping[str, Any]:
-    """Return the whole final context of a run, with what it refers to."""
+async def _context(services: Cluster, message: CompletionMessage) -> Mapping[str, Any]:
+    """Return the whole final context of a run, with the values it refers to."""
     from onward.kernel.json import decode
 
     context = {name: decode(raw) for name, raw in message.final_context.items()}
     for name, ref in message.context_refs.items():
-        context[name] = decode(await at.store.get(message.execution_id, ref))
+        context[name] = decode(await services.store.get(message.execution_id, ref))
     return context

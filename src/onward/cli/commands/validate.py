@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from onward.cli import options
+from onward.cli import exit_codes, options
 from onward.cli.options import examples, option
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-_FUNCTION = "functions/*/*/function.yaml"
-"""Where a catalog has its functions: tasks, which the documents that call them are checked with."""
+_CATALOG_FUNCTION = "functions/*/*/function.yaml"
+"""The functions of a catalog: tasks, which are checked with the documents that call them."""
 
 
 @click.command(
@@ -21,17 +21,17 @@ _FUNCTION = "functions/*/*/function.yaml"
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @options.as_json
-@option("--strict", is_flag=True, help="Take warnings for errors.")
+@option("--strict", is_flag=True, help="Treat warnings as errors.")
 def validate(paths: tuple[Path, ...], as_json: bool, strict: bool) -> int:
-    """Check documents; for a directory every .yaml, .yml and .json in it but catalogs' functions.
+    """Check workflow documents, and every .yaml, .yml and .json file in directories.
 
     Each problem is a line FILE:LINE:COLUMN: SEVERITY: MESSAGE [CODE], with a hint below it. The
-    exit code is 3 when a document cannot run.
+    exit code is 3 when a document cannot run. The functions of catalogs are left out.
     """
     from msgspec import to_builtins
 
     from onward.cli.input.documents import examine
-    from onward.cli.output.run_result import print_json, say
+    from onward.cli.output.console import print_json, say
 
     files = _documents(paths)
     bad = warned = 0
@@ -48,7 +48,7 @@ def validate(paths: tuple[Path, ...], as_json: bool, strict: bool) -> int:
     if as_json:
         print_json({"files": reports})
     say(_summary(len(files), bad, warned))
-    return 3 if bad else 0
+    return exit_codes.INVALID if bad else exit_codes.OK
 
 
 def _documents(paths: Sequence[Path]) -> list[Path]:
@@ -62,17 +62,17 @@ def _documents(paths: Sequence[Path]) -> list[Path]:
 
 
 def _inside(directory: Path) -> Iterator[Path]:
-    """Yield the documents in a directory, sorted; what is hidden, and catalogs, are left out."""
+    """Yield the documents in a directory, sorted, without hidden files and catalogs."""
     for file in sorted(directory.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(directory).parts)
-        other = hidden or file.match(_FUNCTION)
-        if not other and file.suffix.lower() in _SUFFIXES and file.is_file():
+        excluded = hidden or file.match(_CATALOG_FUNCTION)
+        if not excluded and file.suffix.lower() in _SUFFIXES and file.is_file():
             yield file
 
 
 def _summary(files: int, bad: int, warnings: int) -> str:
-    documents = "1 document" if files == 1 else f"{files} documents"
-    noted = f", {warnings} warning{'s' * (warnings != 1)}" if warnings else ""
-    if bad:
-        return f"{bad} of {documents} cannot run{noted}"
-    return f"{documents} valid{noted}"
+    from onward.cli.output.console import count_of
+
+    documents = count_of(files, "document")
+    suffix = f", {count_of(warnings, 'warning')}" if warnings else ""
+    return f"{bad} of {documents} cannot run{suffix}" if bad else f"{documents} valid{suffix}"

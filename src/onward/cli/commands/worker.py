@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
-from onward.cli.engines import cluster
+from onward.cli import exit_codes, options
+from onward.cli.engines.cluster import ClusterAddress
+from onward.cli.engines.process import ProcessOptions, process_options, run_process, until_set
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
@@ -21,71 +22,18 @@ if TYPE_CHECKING:
     from onward.cli.engines.supervisor import ChildProcess
     from onward.ports.nodes.commands import CommandKind
 
-
-# -- How a worker holds its messages: the options of that, which are settings by the same names.
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
+COLLECTION_THRESHOLD = 20_000
+"""Objects allocated before the garbage collector looks for cycles again."""
 _NAME = r"[\w.:@-]{1,100}"
+_LOG = logging.getLogger("onward")
 
 
-def _name(_: click.Context, __: click.Parameter, value: str) -> str:
-    import re
-
+def _check_name(_: click.Context, __: click.Parameter, value: str) -> str:
     if value and not re.fullmatch(_NAME, value):
         raise click.BadParameter(
-            f"{value!r} is no name: letters, digits and . : @ _ - only, 100 at most"
+            f"{value!r} is not a valid name: letters, digits and . : @ _ - only, 100 at most"
         )
     return value
-
-
-_worker_name = option(
-    "--name",
-    default="",
-    metavar="NAME",
-    callback=_name,
-    help="What the worker is called.  [default: its host, process and four random characters]",
-)
-_early_ack = option(
-    "--early-ack",
-    "early_ack_s",
-    type=click.FloatRange(0, min_open=True),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="A node that runs longer is held by a lease instead of by its message.",
-)
-_lease = option(
-    "--lease",
-    "lease_s",
-    type=click.FloatRange(0.5),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long after a worker has died its long nodes are run again.",
-)
-max_memory = option(
-    "--max-memory",
-    "max_memory_mb",
-    type=click.IntRange(1),
-    metavar="MB",
-    help="Stop, to be started again, when the process has become larger than this.",
-)
-
-
-def holding(command: F) -> F:
-    """Add the options."""
-    for add in reversed((_worker_name, _early_ack, _lease)):
-        command = add(command)
-    return command
-
-
-Place = tuple[str, int]
-FULL = 8
-GARBAGE = 20_000
-"""Objects made before the collector looks for cycles again."""
-_LOG = logging.getLogger("onward")
 
 
 def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -94,7 +42,7 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
 
     if value is None:
         return QUEUES
-    names = tuple(dict.fromkeys(one.strip() for one in value.split(",")))
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
     for name in names:
         if name not in QUEUES:
             valid = " and ".join(QUEUES)
@@ -114,20 +62,20 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
     type=click.IntRange(1, 100_000),
     default=128,
     show_default=True,
-    help="How many messages may be in hand at once.",
+    help="How many messages to process at once.",
 )
 @option(
     "--processes",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
-    help="How many processes, each with that many slots; one that dies is started again.",
+    help="How many processes, each with so many slots; one that dies is started again.",
 )
 @option(
     "--queues",
     metavar="NAME,...",
     callback=_queues,
-    help="What to consume.  [default: workflow.execution,workflow.timeout.process]",
+    help="The queues to consume.  [default: workflow.execution,workflow.timeout.process]",
 )
 @options.env_file
 @options.credential_store
@@ -142,96 +90,111 @@ def _queues(_: click.Context, __: click.Parameter, value: str | None) -> tuple[s
     default=30,
     show_default=True,
     metavar="SECONDS",
-    help="How long nodes may go on after SIGTERM before they are given back.",
+    help="How long nodes may continue after SIGTERM before their messages are returned.",
 )
-@max_memory
-@holding
-@cluster.process
+@option(
+    "--max-memory",
+    "max_memory_mb",
+    type=click.IntRange(1),
+    metavar="MB",
+    help="Exit with code 8, to be restarted, when the process becomes larger.",
+)
+@option(
+    "--name",
+    default="",
+    metavar="NAME",
+    callback=_check_name,
+    help="The name of the worker.  [default: its host, process and four random characters]",
+)
+@option(
+    "--early-ack",
+    "early_ack_s",
+    type=click.FloatRange(0, min_open=True),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="Hold a node that runs longer by a lease instead of by its message.",
+)
+@option(
+    "--lease",
+    "lease_s",
+    type=click.FloatRange(0.5),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long after a worker's death its long nodes are executed again.",
+)
+@process_options
 def worker(
-    slots: int,
     processes: int,
-    queues: tuple[str, ...],
     env_file: Path | None,
-    credential_store: Path,
-    key_file: Path,
     allowed: tuple[CommandKind, ...],
-    events_sink: str,
-    public_url: str,
     grace_s: float,
     max_memory_mb: int | None,
-    running: cluster.RunningProcess,
-    **places: Any,
+    cluster: ClusterAddress,
+    process: ProcessOptions,
+    **more: Any,
 ) -> int:
-    """Execute nodes until SIGTERM or Ctrl-C; any number of workers may run.
+    """Execute nodes until SIGTERM or Ctrl-C. Any number of workers may run.
 
-    Then it takes no more messages, finishes what it has begun, and gives the rest back: nothing
-    is lost or halted. A second signal stops it at once, which is just as safe.
+    On the first signal a worker takes no more messages, finishes running nodes, and returns the
+    rest: nothing is lost. A second signal stops it at once, which is just as safe.
     """
     options.check_env_file(env_file)
-    settings = cluster.settings_of(
-        **places,
-        slots=slots,
-        queues=queues,
-        env_file=env_file,
-        credential_store=credential_store,
-        key_file=key_file,
-        allowed=allowed,
-        events_sink=events_sink,
-        public_url=public_url,
-    )
-    name = "worker"
+    settings = cluster.settings(env_file=env_file, allowed=allowed, **more)
+    label = "worker"
     if processes > 1:
-        fate = _supervised(processes, running)
-        if isinstance(fate, int):
-            return fate
-        name = f"worker {fate.number}"
-        running = replace(running, metrics=_shifted(running.metrics, fate.number))
+        outcome = _supervise(processes, process)
+        if isinstance(outcome, int):
+            return outcome
+        label = f"worker {outcome.number}"
+        process = replace(process, metrics=_address_of_child(process.metrics, outcome.number))
         if settings.name:
-            settings = replace(settings, name=f"{settings.name}-{fate.number}")
-    serving = _Serving(name, grace_s, max_memory_mb)
-    return cluster.run_process("worker", settings, serving.serve, running)
+            settings = replace(settings, name=f"{settings.name}-{outcome.number}")
+    service = _WorkerService(label, grace_s, max_memory_mb)
+    return run_process("worker", settings, service.serve, process)
 
 
 @dataclass(frozen=True, slots=True)
-class _Serving:
+class _WorkerService:
     name: str
     grace_s: float
     max_memory_mb: int | None
 
-    async def serve(self, at: Cluster, stopping: asyncio.Event) -> int | None:
-        """Work until told to stop, or until too large; then finish, and give the rest back."""
+    async def serve(self, services: Cluster, stopping: asyncio.Event) -> int | None:
+        """Work until stopped, or until too large; then finish, and return the rest."""
         from onward.bootstrap.telemetry import until_full
 
-        working = at.worker()
-        # What is loaded by now stays, and what a message makes is gone by itself: look rarely.
+        worker = services.worker()
+        # Loaded modules stay, and what a message allocates is freed without cycles: collect rarely.
         gc.freeze()
-        gc.set_threshold(GARBAGE)
-        _LOG.info("%s: ready, %d slots, called %s", self.name, at.settings.slots, working.name)
+        gc.set_threshold(COLLECTION_THRESHOLD)
+        _LOG.info("%s: ready, %d slots, called %s", self.name, services.settings.slots, worker.name)
         size_mb = None
         try:
-            doing = until_full(working.run(), self.max_memory_mb)
-            size_mb = await cluster.until_set(stopping, doing)
+            work = until_full(worker.run(), self.max_memory_mb)
+            size_mb = await until_set(stopping, work)
         finally:
-            left = await working.drain(self.grace_s if stopping.is_set() or size_mb else 0)
+            left = await worker.drain(self.grace_s if stopping.is_set() or size_mb else 0)
         _LOG.info("%s: stopped, given back: %d", self.name, left)
         if not size_mb:
             return None
-        told = "%s: has %d MB, more than --max-memory %d: start it again"
-        _LOG.warning(told, self.name, size_mb, self.max_memory_mb)
-        return FULL
+        message = "%s: has %d MB, more than --max-memory %d: start it again"
+        _LOG.warning(message, self.name, size_mb, self.max_memory_mb)
+        return exit_codes.OUTGROWN
 
 
-def _supervised(count: int, running: cluster.RunningProcess) -> ChildProcess | int:
-    """Return in each of so many children, and in the parent with the exit code of all."""
+def _supervise(count: int, process: ProcessOptions) -> ChildProcess | int:
+    """Return in each of `count` children, and in the parent with the exit code of all."""
     from onward.bootstrap.host import configure_log
     from onward.cli.engines.supervisor import supervise
 
-    configure_log(level=running.log_level, as_json=running.log_json)
+    configure_log(level=process.log_level, as_json=process.log_json)
     return supervise(count, "worker")
 
 
-def _shifted(place: Place | None, number: int) -> Place | None:
-    """Return where the child of that number listens: ports one after the other, 0 stays any."""
-    if place is None or place[1] == 0:
-        return place
-    return place[0], place[1] + number
+def _address_of_child(address: tuple[str, int] | None, number: int) -> tuple[str, int] | None:
+    """Return where a child listens: on consecutive ports; 0 is any free port for all of them."""
+    if address is None or address[1] == 0:
+        return address
+    return address[0], address[1] + number

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import click
-
-from onward.cli.engines import cluster, server
+from onward.cli.engines.cluster import ClusterAddress, ask_anywhere
+from onward.cli.engines.engine import EngineAddress
 
 if TYPE_CHECKING:
     from onward.bootstrap.cluster import Cluster
@@ -15,110 +14,86 @@ if TYPE_CHECKING:
     from onward.runtime.cluster.quarantine import NumberedMessage
 
 Facts = dict[str, Any]
+Quarantine: TypeAlias = "EngineQuarantine | ClusterQuarantine"
+"""Messages by number. Both list, read, release and discard them; None is every message."""
 
 
-class QuarantineAccess(Protocol):
-    """Decides about messages in quarantine."""
+def ask_quarantine(
+    place: EngineAddress | ClusterAddress, work: Callable[[Quarantine], Awaitable[int]]
+) -> int:
+    """Return the exit code of work with the quarantine of an engine or a cluster."""
+    return ask_anywhere(
+        place,
+        engine=lambda client: work(EngineQuarantine(client)),
+        cluster=lambda services: work(ClusterQuarantine(services)),
+    )
 
-    async def everything(self) -> list[Facts]:
+
+class EngineQuarantine:
+    """The quarantine of an engine, through its API."""
+
+    def __init__(self, client: AsyncEngine) -> None:
+        self._client = client
+
+    async def messages(self) -> list[Facts]:
         """Return the messages, oldest first."""
-        ...
+        return [_renamed(message) for message in await self._client.listed("quarantine")]
 
-    async def one(self, number: int) -> Facts:
-        """Return a message with what it says; OnwardError when there is none of that number."""
-        ...
+    async def message(self, number: int) -> Facts:
+        """Return one message with its content; OnwardError when there is none of that number."""
+        message = _renamed(await self._client.quarantined(number))
+        left_out = "message" if message["base64"] is not None else "base64"
+        return {name: value for name, value in message.items() if name != left_out}
 
     async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
         """Send messages once more, and return how many."""
-        ...
+        return len(await self._client.release_messages(numbers, force=force))
 
     async def discard(self, numbers: Sequence[int] | None) -> int:
-        """Throw messages away, and return how many."""
-        ...
+        """Delete messages, and return how many."""
+        return len(await self._client.discard_messages(numbers))
 
 
-def at_desk(
-    work: Callable[[QuarantineAccess], Awaitable[int]],
-    context: click.Context,
-    given: dict[str, Any],
-) -> int:
-    """Return the exit code of what is done where the options say."""
-    at = server.where(given)
-    if at.server or not cluster.is_meant(context, given):
+class ClusterQuarantine:
+    """The quarantine of a cluster, at its queues."""
 
-        async def ask(engine: AsyncEngine) -> int:
-            return await work(_ApiDesk(engine))
+    def __init__(self, services: Cluster) -> None:
+        self._services = services
 
-        return server.talk(at, ask)
-    from onward.cli.engines.cluster import ask_cluster
+    async def messages(self) -> list[Facts]:
+        """Return the messages, oldest first."""
+        async with self._services.quarantine() as review:
+            return [_facts(message) for message in await review.list_all()]
 
-    async def ask_services(found: Cluster) -> int:
-        return await work(_ClusterDesk(found))
-
-    return ask_cluster(ask_services, **given)
-
-
-class _ApiDesk:
-    """A `Desk` behind the API."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._at = engine
-
-    async def everything(self) -> list[Facts]:
-        return [_renamed(one) for one in await self._at.listed("quarantine")]
-
-    async def one(self, number: int) -> Facts:
-        found = _renamed(await self._at.quarantined(number))
-        left_out = "message" if found["base64"] is not None else "base64"
-        return {name: value for name, value in found.items() if name != left_out}
-
-    async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
-        return len(await self._at.release_messages(numbers, force=force))
-
-    async def discard(self, numbers: Sequence[int] | None) -> int:
-        return len(await self._at.discard_messages(numbers))
-
-
-class _ClusterDesk:
-    """A `Desk` at the queues themselves."""
-
-    def __init__(self, at: Cluster) -> None:
-        self._at = at
-
-    async def everything(self) -> list[Facts]:
-        async with self._at.quarantine() as desk:
-            return [_facts(one) for one in await desk.list_all()]
-
-    async def one(self, number: int) -> Facts:
+    async def message(self, number: int) -> Facts:
+        """Return one message with its content; OnwardError when there is none of that number."""
         from onward.runtime.cluster.quarantine import content_of
 
-        async with self._at.quarantine() as desk:
-            found = await desk.find(number)
-        return {**_facts(found), **content_of(found.body)}
+        async with self._services.quarantine() as review:
+            message = await review.find(number)
+        return {**_facts(message), **content_of(message.body)}
 
     async def release(self, numbers: Sequence[int] | None, *, force: bool) -> int:
-        async with self._at.quarantine() as desk:
-            return len(await desk.release(_numbers(numbers), force=force))
+        """Send messages once more, and return how many."""
+        async with self._services.quarantine() as review:
+            return len(await review.release(numbers, force=force))
 
     async def discard(self, numbers: Sequence[int] | None) -> int:
-        async with self._at.quarantine() as desk:
-            return len(await desk.discard(_numbers(numbers)))
+        """Delete messages, and return how many."""
+        async with self._services.quarantine() as review:
+            return len(await review.discard(numbers))
 
 
-def _numbers(numbers: Sequence[int] | None) -> tuple[int, ...] | None:
-    return None if numbers is None else tuple(numbers)
+def _renamed(message: Facts) -> Facts:
+    return {**message, "node": message.pop("node_id")}
 
 
-def _renamed(one: Facts) -> Facts:
-    return {**one, "node": one.pop("node_id")}
-
-
-def _facts(one: NumberedMessage) -> Facts:
+def _facts(message: NumberedMessage) -> Facts:
     return {
-        "number": one.number,
-        "at": one.at,
-        "execution_id": one.execution_id,
-        "node": one.node,
-        "reason": one.reason,
-        "bytes": len(one.body),
+        "number": message.number,
+        "at": message.at,
+        "execution_id": message.execution_id,
+        "node": message.node,
+        "reason": message.reason,
+        "bytes": len(message.body),
     }

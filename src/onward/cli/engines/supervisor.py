@@ -1,8 +1,8 @@
 """Several processes under one parent: one to start, one to signal, one exit code.
 
-The parent does nothing but watch: a child that dies is started again, signals are passed on, and
-when the parent itself is killed its children end at once, since each holds a pipe of which only the
-parent has the other end.
+The parent only supervises: a child that dies is started again, signals are forwarded, and when the
+parent itself is killed its children end at once, since each holds a pipe whose other end only the
+parent has.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from onward.cli.engines.cluster import LONGEST_PAUSE_S, UNAVAILABLE
+from onward.cli import exit_codes
+from onward.cli.engines.process import LONGEST_PAUSE_S
 
-USAGE = 2
 _FIRST_PAUSE_S = 1.0
-_PARENT_GONE = 1
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 _LOG = logging.getLogger("onward")
 
@@ -33,8 +32,8 @@ class ChildProcess:
 
 
 @dataclass(slots=True)
-class _Place:
-    """One of the children that there should be."""
+class _Child:
+    """One of the children that should be running."""
 
     began: float = 0.0
     again_at: float = 0.0
@@ -44,7 +43,7 @@ class _Place:
 def supervise(count: int, name: str) -> ChildProcess | int:
     """Keep `count` copies of this process running; return twice: in each child, and at the end.
 
-    In a child it returns at once, and the caller goes on as if it were alone. In the parent it
+    In a child it returns at once, and the caller continues as if it were alone. In the parent it
     returns the exit code: 0 when all ended well after a signal, else that of a child that did not.
     A child that gives up (code 7) or was started wrongly (code 2) ends all of them.
 
@@ -57,7 +56,7 @@ def supervise(count: int, name: str) -> ChildProcess | int:
 class _Parent:
     count: int
     name: str
-    places: dict[int, _Place] = field(default_factory=dict)
+    children: dict[int, _Child] = field(default_factory=dict)
     alive: dict[int, int] = field(default_factory=dict)
     """Process id -> number."""
     code: int = 0
@@ -69,35 +68,35 @@ class _Parent:
         self.lifeline, self.wake = os.pipe(), os.pipe()
         os.set_blocking(self.wake[0], False)
         os.set_blocking(self.wake[1], False)
-        self.places = {number: _Place() for number in range(self.count)}
-        for one in (*_STOPS, signal.SIGCHLD):
-            signal.signal(one, lambda *_: None)
+        self.children = {number: _Child() for number in range(self.count)}
+        for watched in (*_STOPS, signal.SIGCHLD):
+            signal.signal(watched, lambda *_: None)
         signal.set_wakeup_fd(self.wake[1], warn_on_full_buffer=False)
         while True:
-            child = self._start_missing()
-            if child is not None:
-                return child
+            started = self._start_missing()
+            if started is not None:
+                return started
             if self.stopping and not self.alive:
                 return self.code
             for number in self._signals():
                 if number in _STOPS:
-                    self._pass_on(number)
-            self._bury()
+                    self._forward_signal(number)
+            self._reap()
 
     def _start_missing(self) -> ChildProcess | None:
         running = set(self.alive.values())
-        for number, place in self.places.items():
-            if self.stopping or number in running or place.again_at > time.monotonic():
+        for number, child in self.children.items():
+            if self.stopping or number in running or child.again_at > time.monotonic():
                 continue
-            if self._fork(number, place):
+            if self._fork(number, child):
                 return ChildProcess(number)
         return None
 
-    def _fork(self, number: int, place: _Place) -> bool:
+    def _fork(self, number: int, child: _Child) -> bool:
         """Start a child; True in the child."""
         sys.stdout.flush()
         sys.stderr.flush()
-        place.began = time.monotonic()
+        child.began = time.monotonic()
         watched = {*_STOPS, signal.SIGCHLD}
         signal.pthread_sigmask(signal.SIG_BLOCK, watched)
         try:
@@ -116,9 +115,9 @@ class _Parent:
         for number in watched:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for one in (*self.wake, self.lifeline[1]):
-            os.close(one)
-        # A group of its own: Ctrl-C is the parent's to pass on, or each child would get it twice.
+        for descriptor in (*self.wake, self.lifeline[1]):
+            os.close(descriptor)
+        # A group of its own: Ctrl-C is the parent's to forward, or each child would get it twice.
         os.setpgid(0, 0)
         threading.Thread(target=_end_with_parent, args=(self.lifeline[0],), daemon=True).start()
 
@@ -127,7 +126,9 @@ class _Parent:
         timeout = None
         if not self.stopping and len(self.alive) < self.count:
             running = set(self.alive.values())
-            waiting = [one.again_at for number, one in self.places.items() if number not in running]
+            waiting = [
+                child.again_at for number, child in self.children.items() if number not in running
+            ]
             timeout = max(0.0, min(waiting) - time.monotonic())
         select.select([self.wake[0]], [], [], timeout)
         try:
@@ -135,13 +136,13 @@ class _Parent:
         except BlockingIOError:
             return b""
 
-    def _pass_on(self, number: int) -> None:
+    def _forward_signal(self, number: int) -> None:
         self.stopping = True
         for process in self.alive:
             os.kill(process, number)
 
-    def _bury(self) -> None:
-        """Note who has died, and when to start them again."""
+    def _reap(self) -> None:
+        """Collect the children that have ended, and note when to start them again."""
         for process in tuple(self.alive):
             gone, status = os.waitpid(process, os.WNOHANG)
             if gone:
@@ -152,27 +153,27 @@ class _Parent:
     def _ended(self, number: int, process: int, code: int) -> None:
         if self.stopping:
             self.code = self.code or code
-        elif code in (USAGE, UNAVAILABLE):
+        elif code in (exit_codes.USAGE, exit_codes.UNREACHABLE):
             self.code = code
-            self._pass_on(signal.SIGTERM)
+            self._forward_signal(signal.SIGTERM)
         else:
-            place, now = self.places[number], time.monotonic()
-            if now - place.began > LONGEST_PAUSE_S:
-                place.pause_s = _FIRST_PAUSE_S
-            place.again_at = now + place.pause_s
+            child, now = self.children[number], time.monotonic()
+            if now - child.began > LONGEST_PAUSE_S:
+                child.pause_s = _FIRST_PAUSE_S
+            child.again_at = now + child.pause_s
             _LOG.warning(
                 "%s %d: process %d ended with code %d; starting another in %.0f s",
                 self.name,
                 number,
                 process,
                 code,
-                place.pause_s,
+                child.pause_s,
             )
-            place.pause_s = min(2 * place.pause_s, LONGEST_PAUSE_S)
+            child.pause_s = min(2 * child.pause_s, LONGEST_PAUSE_S)
 
 
 def _end_with_parent(lifeline: int) -> None:
     os.read(lifeline, 1)  # nothing is ever written: it returns when the parent is gone
     _LOG.error("the parent process is gone: ending at once")
     # Safe at any moment: whatever was not acknowledged is delivered again.
-    os._exit(_PARENT_GONE)
+    os._exit(exit_codes.FAILED)

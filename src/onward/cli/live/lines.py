@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from onward.cli.output.console import say
 from onward.cli.output.durations import seconds
-from onward.cli.output.run_result import say
 from onward.kernel.lineage import describe
 from onward.kernel.messages import CompletionMessage, RunMessage
 

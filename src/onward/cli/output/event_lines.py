@@ -1,28 +1,27 @@
-"""`--events`: every status and completion message as a line of JSON, as it is published."""
+"""Run events as lines: text for people, and JSON for `--events`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from onward.client.values import Event
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import msgspec
 
 from onward.errors import InputError
-from onward.kernel.messages import RunMessage
 
-# -- Events as lines for people.
+if TYPE_CHECKING:
+    from onward.client.values import Event
+    from onward.kernel.messages import RunMessage
+
+_encode = msgspec.json.Encoder().encode
 
 
-def line_of(event: Event, *, run: bool = False) -> str:
-    """Return one event as a line: when, where and what; with its run when there are several."""
+def line_of(event: Event, *, with_run: bool = False) -> str:
+    """Return one event as a line of text; with the id of its run when there are several."""
     parts = [event.at[11:23], event.type]
-    if run:
+    if with_run:
         parts.insert(1, event.execution_id)
     if event.node_id:
         parts.append(event.node_id)
@@ -45,35 +44,32 @@ def line_of(event: Event, *, run: bool = False) -> str:
     return "  ".join(parts)
 
 
-_encode = msgspec.json.Encoder().encode
-
-
 class EventLines:
-    """Appends whole lines, each with one write: readers and other writers never see half of one.
+    """Appends messages to a file as lines of JSON, each with one write: readers see whole lines.
 
-    A file that can no longer be written is given up, with a word on standard error; the run is
+    A file that can no longer be written is given up, with a warning on standard error: the run is
     worth more than its transcript.
     """
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._lost = False
-        self._out = _opened(file)
+        self._broken = False
+        self._out = _open(file)
 
-    def observe(self, news: RunMessage) -> None:
+    def observe(self, message: RunMessage) -> None:
         """Write one message."""
-        if self._lost:
+        if self._broken:
             return
         try:
-            self._out.write(_encode(news) + b"\n")
+            self._out.write(_encode(message) + b"\n")
             self._out.flush()
         except OSError as problem:
-            self._lost = True
+            self._broken = True
             if not isinstance(problem, BrokenPipeError):
                 click.echo(f"{self.file}: events are lost from here: {problem.strerror}", err=True)
 
 
-def _opened(file: str) -> BinaryIO:
+def _open(file: str) -> BinaryIO:
     if file == "-":
         return sys.stdout.buffer
     try:

@@ -1,30 +1,31 @@
-"""What a command says about a run that has ended: the result for programs, the story for people."""
+"""The result of a run: the whole object for programs, the output and a summary for people."""
 
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
-from onward.cli.input.documents import line_of
+from onward.cli import exit_codes
 from onward.cli.options import DEFAULT_DATABASE
+from onward.cli.output.console import print_json, print_pretty
 from onward.cli.output.durations import seconds
 from onward.kernel.messages import CompletionMessage, Ending
-from onward.languages.graph.model import Document
 
-# -- What a run came to, whole: the object that programs read.
+if TYPE_CHECKING:
+    from onward.languages.graph.model import Document
+
+_PROBLEM_FIELDS = ("type", "status", "title", "detail", "instance")
 
 
-_PROBLEM = ("type", "status", "title", "detail", "instance")
+# -- results ---------------------------------------------------------------------------------------
 
 
 class RunError(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a run did not complete, and at which node; no node when none is to blame.
+    """Why a run did not complete, and at which node; no node when none caused it.
 
     An error of the Serverless Workflow DSL also has the fields of RFC 7807.
     """
@@ -80,32 +81,23 @@ def error_of(message: CompletionMessage) -> RunError | None:
     error = message.error
     if error is None:
         return None
-    problem = {"type", "status"} <= error.details.keys()
-    fields = {name: error.details[name] for name in _PROBLEM if problem and name in error.details}
+    details = error.details
+    is_problem = {"type", "status"} <= details.keys()
+    names = [name for name in _PROBLEM_FIELDS if is_problem and name in details]
     return RunError(
         message=error.message,
         code=error.code,
         details=error.details,
         node=message.failed_node or None,
-        **fields,
+        **{name: details[name] for name in names},
     )
 
 
-def print_json(value: Any) -> None:
-    """Write `value` to standard output as one line of JSON."""
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def print_pretty(value: Any) -> None:
-    """Write `value` to standard output as JSON for people."""
-    data = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    sys.stdout.buffer.write(data + b"\n")
-    sys.stdout.buffer.flush()
+# -- printing --------------------------------------------------------------------------------------
 
 
 def print_result(result: Result, *, as_json: bool) -> None:
-    """Write the result of a run to standard output: all of it, or the output if there is one."""
+    """Write the result of a run to standard output: as JSON, or the output of a completed run."""
     if as_json:
         print_json(result)
     elif result.status == "completed":
@@ -113,22 +105,22 @@ def print_result(result: Result, *, as_json: bool) -> None:
 
 
 def exit_code(result: Result) -> int:
-    """Return what a command ends with that served one run to its end."""
-    return 0 if result.status == "completed" else 1
+    """Return the exit code for the result of one run."""
+    return exit_codes.OK if result.status == "completed" else exit_codes.FAILED
 
 
 def command(*words: str, database: Path) -> str:
-    """Return an onward command that the reader can paste, on the same database."""
+    """Return an onward command to paste, on the same database."""
     where = () if database == DEFAULT_DATABASE else ("--db", str(database))
     return shlex.join(("onward", *words, *where))
 
 
-def story(
+def summary_of(
     result: Result, database: Path | None, *, document: Document | None = None, file: str = ""
 ) -> str:
     """Return how a run ended: one line, or after a failure where, why and what to do next.
 
-    `database` is the file to look closer at, if the run is in one.
+    `database` is the file of the run, if it is in one.
     """
     word = "in" if result.status == "completed" else "after"
     head = f"{result.status} {word} {seconds(result.duration_ms)}: {result.execution_id}"
@@ -139,25 +131,23 @@ def story(
         lines.append(f"  node   {_place(result.error.node, document, file)}")
     lines.append(f"  error  {result.error.message} [{result.error.code}]")
     if database is not None:
-        look = command("runs", "show", result.execution_id, database=database)
-        lines.append(f"  look closer: {look}")
+        details = command("runs", "show", result.execution_id, database=database)
+        lines.append(f"  details: {details}")
     return "\n".join(lines)
 
 
-def _place(node: str, document: Document | None, file: str) -> str:
+def _place(node_id: str, document: Document | None, file: str) -> str:
     if document is None:
-        return node
-    name = next((one.name for one in document.nodes if one.id == node), "")
-    line = line_of(document, node) if file else None
-    named = f"{node} ({name})" if name not in ("", node) else node
-    return f"{named}, {file}:{line}" if line is not None else named
+        return node_id
+    from onward.cli.input.documents import line_of
+
+    name = next((node.name for node in document.nodes if node.id == node_id), "")
+    line = line_of(document, node_id) if file else None
+    label = f"{node_id} ({name})" if name not in ("", node_id) else node_id
+    return f"{label}, {file}:{line}" if line is not None else label
 
 
-def how_to_go_on(runs: Sequence[str], database: Path) -> str:
-    """Return what a person reads after stopping runs."""
-    return f"stopped; nothing is lost. Continue with: {command('resume', *runs, database=database)}"
-
-
-def say(text: str) -> None:
-    """Write a line for people to standard error."""
-    click.echo(text, err=True)
+def how_to_continue(run_ids: Sequence[str], database: Path) -> str:
+    """Return the message after runs were stopped."""
+    words = command("continue", *run_ids, database=database)
+    return f"stopped; nothing is lost. Continue with: {words}"

@@ -1,28 +1,35 @@
-"""Answers on standard output, in the form that was asked for."""
+"""Lists and objects on standard output, in the form of `--output`.
+
+Tables are aligned and coloured on a terminal; a pipe gets whole, tab-separated lines.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
-
-
-# -- Tables and lines on standard output: aligned and coloured for people, whole for pipes.
-
+from typing import Any
 
 Cell = str | tuple[str, str]
 """Text, or text and its colour."""
+Row = Callable[[Mapping[str, Any]], Sequence[Cell]]
+
+LONGEST_CELL = 60
+COLOURS = {
+    "completed": "green",
+    "success": "green",
+    "running": "cyan",
+    "waiting": "yellow",
+    "paused": "yellow",
+    "queued": "yellow",
+    "failed": "red",
+    "halted": "red",
+    "cancelled": "yellow",
+}
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-    """Print rows below their headings.
-
-    A pipe gets tab-separated lines with nothing cut off, a terminal a table that fits it.
-    """
+    """Print rows below their headings: a table that fits a terminal, tab-separated in a pipe."""
     if not sys.stdout.isatty():
         for row in (headings, *rows):
             line = "\t".join(" ".join(_text(cell).split()) for cell in row)
@@ -59,22 +66,11 @@ def _colour(cell: Cell) -> str:
     return "" if isinstance(cell, str) else cell[1]
 
 
-COLOURS = {
-    "completed": "green",
-    "success": "green",
-    "running": "cyan",
-    "waiting": "yellow",
-    "paused": "yellow",
-    "queued": "yellow",
-    "failed": "red",
-    "halted": "red",
-    "cancelled": "yellow",
-}
-Row = Callable[[Mapping[str, Any]], Sequence["Cell"]]
+# -- the forms of `--output` -----------------------------------------------------------------------
 
 
 async def show_list(
-    found: AsyncGenerator[dict[str, Any], None],
+    stream: AsyncGenerator[dict[str, Any], None],
     form: str,
     *,
     id_of: str,
@@ -82,89 +78,94 @@ async def show_list(
     row: Row,
     limit: int | None = None,
 ) -> None:
-    """Print a list as a table, JSON, lines of JSON, or ids; lines as soon as they are known."""
-    from onward.cli.output.run_result import print_json
-
-    kept: list[dict[str, Any]] = []
+    """Print a list that arrives entry by entry; `jsonl` and `ids` are printed as they arrive."""
+    entries: list[dict[str, Any]] = []
     count = 0
-    async with aclosing(found):
-        async for one in found:
+    async with aclosing(stream):
+        async for entry in stream:
             count += 1
-            if form == "jsonl":
-                print_json(one)
-            elif form == "ids":
-                sys.stdout.write(f"{one[id_of]}\n")
+            if form in ("jsonl", "ids"):
+                _show_entry(entry, form, id_of)
             else:
-                kept.append(one)
+                entries.append(entry)
             if limit is not None and count >= limit:
                 break
-    if form == "json":
-        print_json(kept)
-    elif form == "table":
-        print_table(headings, [row(one) for one in kept])
+    if form in ("json", "table"):
+        show_known(entries, form, id_of=id_of, headings=headings, row=row)
 
 
 def show_known(
-    items: Sequence[Mapping[str, Any]],
+    entries: Sequence[Mapping[str, Any]],
     form: str,
     *,
     id_of: str,
     headings: Sequence[str],
     row: Row,
 ) -> None:
-    """Print a list that is known whole."""
-    from onward.cli.output.run_result import print_json
+    """Print a list that is complete."""
+    from onward.cli.output.console import print_json
 
     match form:
         case "json":
-            print_json(items)
+            print_json(entries)
         case "table":
-            print_table(headings, [row(item) for item in items])
+            print_table(headings, [row(entry) for entry in entries])
         case _:
-            for item in items:
-                if form == "jsonl":
-                    print_json(item)
-                else:
-                    sys.stdout.write(f"{item[id_of]}\n")
+            for entry in entries:
+                _show_entry(entry, form, id_of)
 
 
 def show_one(
-    one: Mapping[str, Any], form: str, *, id_of: str, people: Callable[[], None] | None = None
+    facts: Mapping[str, Any], form: str, *, id_of: str, people: Callable[[], None] | None = None
 ) -> None:
-    """Print one thing: for people in words if there are any, else as JSON."""
-    from onward.cli.output.run_result import print_json, print_pretty
+    """Print one object; `people` prints it for people, otherwise they get indented JSON."""
+    from onward.cli.output.console import print_pretty
 
-    match form:
-        case "ids":
-            sys.stdout.write(f"{one[id_of]}\n")
-        case "table" if people is not None:
-            people()
-        case "table":
-            print_pretty(one)
-        case _:
-            print_json(one)
+    if form == "table" and people is not None:
+        people()
+    elif form == "table":
+        print_pretty(facts)
+    else:
+        _show_entry(facts, form, id_of)
 
 
-def brief(value: Any) -> str:
-    """Return a value as JSON that fits into a cell of a table."""
+def _show_entry(facts: Mapping[str, Any], form: str, id_of: str) -> None:
+    from onward.cli.output.console import print_json
+
+    if form == "ids":
+        sys.stdout.write(f"{facts[id_of]}\n")
+    else:
+        print_json(facts)
+
+
+# -- cells -----------------------------------------------------------------------------------------
+
+
+def json_cell(value: Any) -> str:
+    """Return a value as JSON, shortened to fit into a cell."""
     import msgspec
 
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
-def moment(text: str | None) -> str:
-    """Return a time as a table shows it."""
+def time_cell(text: str | None) -> str:
+    """Return a time without its fraction and zone."""
     return "" if text is None else text[:19].replace("T", " ")
 
 
-def took(one: Mapping[str, Any], key: str = "duration_ms") -> str:
-    """Return a duration as a table shows it; empty while it is not known."""
+def duration_cell(facts: Mapping[str, Any], key: str = "duration_ms") -> str:
+    """Return a duration; empty while it is not known."""
     from onward.cli.output.durations import seconds
 
-    return "" if one.get(key) is None else seconds(one[key])
+    return "" if facts.get(key) is None else seconds(facts[key])
 
 
-def status(one: Mapping[str, Any]) -> Cell:
+def status_cell(facts: Mapping[str, Any]) -> Cell:
     """Return a status in its colour."""
-    return (str(one["status"]), COLOURS.get(str(one["status"]), ""))
+    return (str(facts["status"]), COLOURS.get(str(facts["status"]), ""))
+
+
+def error_cell(error: Mapping[str, Any] | None) -> Cell:
+    """Return an error with its code, in red."""
+    return (f"{error['message']} [{error['code']}]" if error else "", "red")

@@ -1,15 +1,14 @@
-"""The fields of a credential: from options, asked for, or from standard input."""
+"""The fields of a credential: from options, from prompts, or from standard input."""
 
 from __future__ import annotations
 
 import sys
 
 import click
-import msgspec
 
 
 def read_fields(pairs: tuple[str, ...]) -> dict[str, object]:
-    """Return the fields that were given in one of the ways; UsageError when there are none."""
+    """Return the fields; UsageError when there are none."""
     return _from_options(pairs) if pairs else _from_terminal() or _from_input()
 
 
@@ -35,6 +34,8 @@ def _from_terminal() -> dict[str, object]:
 
 
 def _from_input() -> dict[str, object]:
+    import msgspec
+
     if sys.stdin.isatty():
         raise click.UsageError("a credential needs at least one field")
     try:

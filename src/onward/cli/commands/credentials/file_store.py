@@ -1,64 +1,65 @@
-"""`onward credentials`: keep secrets. No command ever prints a value.
+"""The group `onward credentials`, and its commands on the encrypted file.
 
-There are two places for them. The encrypted store is a file of its own, for whoever runs
-workflows here. What the API keeps is on a server (`--server`), or in the file of `onward dev` when
-that is named (`--db`): those have types, can be tried, and may be for some workflows only.
+There are two places for credentials. The encrypted file is for workflows that are run here. Those
+of an engine are on a server (`--server`), or in the file of `onward dev` when it is named (`--db`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from onward.cli import options
+from onward.cli import exit_codes, options
 from onward.cli.commands.credentials import server_store
 from onward.cli.commands.credentials.fields import read_fields
-from onward.cli.engines import server as remote
-from onward.cli.engines.server import output
-from onward.cli.options import DEFAULT_KEY, examples, option
+from onward.cli.engines.engine import EngineAddress, engine_options, output
+from onward.cli.options import DEFAULT_STORE, examples, option
 from onward.errors import OnwardError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from onward.bootstrap.host import Vault
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialFiles:
-    """The encrypted store, and the key of everything."""
+    """The encrypted file, and the key of all credentials."""
 
     store: Path
     key_file: Path
 
-    @property
-    def vault(self) -> Vault:
-        """Return the encrypted store."""
-        from onward.bootstrap.host import open_vault
 
-        return open_vault(os.environ, store=self.store, key_file=self.key_file)
+def _place_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of an engine: the command gets `engine`, None for the encrypted file."""
+
+    @engine_options
+    @wraps(command)
+    def run(*, engine: EngineAddress, **given: Any) -> int:
+        context = click.get_current_context()
+        named = context.get_parameter_source("database") is ParameterSource.COMMANDLINE
+        address = replace(engine, key_file=context.obj.key_file)
+        return command(engine=address if engine.server or named else None, **given)
+
+    return run
 
 
-def _either(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say whether the store is meant, or what the API keeps."""
-    added: Callable[..., Any] = click.pass_context(command)
-    return remote.place(added)
+@contextmanager
+def _vault() -> Iterator[Vault]:
+    """Open the encrypted file; onward's own errors become the command's message."""
+    from onward.bootstrap.host import open_vault
 
-
-def _kept(context: click.Context, given: dict[str, Any]) -> remote.ServerAddress | None:
-    """Return where the API keeps what is meant; None: the encrypted store is meant."""
-    server, token, database = (given.pop(name) for name in ("server", "token", "database"))
-    named = context.get_parameter_source("database") is ParameterSource.COMMANDLINE
-    if not server and not named:
-        return None
-    return remote.ServerAddress(server, token, database, context.obj.key_file)
+    files: CredentialFiles = click.get_current_context().obj
+    try:
+        yield open_vault(os.environ, store=files.store, key_file=files.key_file)
+    except OnwardError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @click.group(
@@ -70,21 +71,17 @@ def _kept(context: click.Context, given: dict[str, Any]) -> remote.ServerAddress
     "--store",
     type=options.path(),
     envvar="ONWARD_CREDENTIAL_STORE",
-    default=Path(".onward/credentials.json"),
+    default=DEFAULT_STORE,
     show_default=True,
-    help="The encrypted store.",
+    help="The encrypted file.",
 )
-@option(
-    "--key-file",
-    type=options.path(),
-    default=DEFAULT_KEY,
-    show_default=True,
-    help="The key file; ONWARD_KEY, when set, is used instead.",
-)
+@options.key_file
 @click.pass_context
 def credentials(context: click.Context, store: Path, key_file: Path) -> None:
-    """Keep the secrets that workflows name: in the encrypted store, on a server with --server, or
-    with --db in the file of `onward dev`.
+    """Store the secrets that workflows name.
+
+    They are in an encrypted file, on a server (--server), or in the file of `onward dev` (--db).
+    No command prints a value.
     """
     context.obj = CredentialFiles(store, key_file)
 
@@ -102,32 +99,38 @@ def credentials(context: click.Context, store: Path, key_file: Path) -> None:
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="One field. Other users can see a running command: for secrets leave this out.",
+    help="One field. Other users can see it while the command runs: do not use it for secrets.",
 )
-@server_store.kind
-@server_store.workflows
+@server_store.kind_option
+@server_store.workflows_option
 @output
-@_either
-def add(context: click.Context, /, name: str, pairs: tuple[str, ...], **given: Any) -> int:
-    """Add credential NAME, or replace it.
+@_place_options
+def add(
+    name: str,
+    pairs: tuple[str, ...],
+    kind: str | None,
+    workflows: tuple[str, ...],
+    form: str,
+    engine: EngineAddress | None,
+) -> int:
+    """Add the credential NAME, or replace it.
 
-    Without --field the fields are asked for; when standard input is not a terminal they are read
+    Without --field the fields are prompted for; when standard input is not a terminal they are read
     from it as one JSON object.
     """
-    at, form = _kept(context, given), given.pop("output")
-    if at is not None:
-        return server_store.add(at, name, read_fields(pairs), form, **given)
-    if given["kind"] or given["workflows"]:
-        raise click.UsageError("the encrypted store has no --type and no --workflow: give --server")
-    vault: Vault = context.obj.vault
+    if engine is not None:
+        fields = read_fields(pairs)
+        return server_store.add(engine, name, fields, form, kind=kind, workflows=workflows)
+    if kind or workflows:
+        raise click.UsageError("--type and --workflow need an engine: give --server or --db")
     fields = read_fields(pairs)
-    with _explained():
-        made_key = vault.ensure_key()
+    with _vault() as vault:
+        created_key = vault.ensure_key()
         replaced = vault.put(name, fields)
-    click.echo(f"{'replaced' if replaced else 'added'} {name} in {vault.path}", err=True)
-    if made_key:
-        click.echo(f"made the key {vault.key_place}: keep a copy in a safe place", err=True)
-    return 0
+        click.echo(f"{'replaced' if replaced else 'added'} {name} in {vault.path}", err=True)
+        if created_key:
+            click.echo(f"created the key {vault.key_place}: store a copy safely", err=True)
+    return exit_codes.OK
 
 
 @credentials.command(
@@ -136,24 +139,19 @@ def add(context: click.Context, /, name: str, pairs: tuple[str, ...], **given: A
     )
 )
 @output
-@_either
-def ls(context: click.Context, /, output: str, **given: Any) -> int:
-    """List the names in the store, or what the API keeps."""
-    at = _kept(context, given)
-    if at is not None:
-        return server_store.ls(at, output)
-    from onward.cli.output.run_result import print_json
+@_place_options
+def ls(form: str, engine: EngineAddress | None) -> int:
+    """List the credentials by name."""
+    if engine is not None:
+        return server_store.ls(engine, form)
+    from onward.cli.output.tables import show_known
 
-    with _explained():
-        names = context.obj.vault.names()
-    if output == "json":
-        print_json([{"name": name} for name in names])
-    for name in names if output != "json" else ():
-        if output == "jsonl":
-            print_json({"name": name})
-        else:
-            click.echo(name)
-    return 0
+    with _vault() as vault:
+        names = [{"name": name} for name in vault.names()]
+    # For people too a name is a line: there is nothing else to tell about one.
+    form = "ids" if form == "table" else form
+    show_known(names, form, id_of="name", headings=(), row=lambda name: [name["name"]])
+    return exit_codes.OK
 
 
 @credentials.command(
@@ -163,21 +161,18 @@ def ls(context: click.Context, /, output: str, **given: Any) -> int:
     )
 )
 @click.argument("name")
-@_either
-def rm(context: click.Context, /, name: str, **given: Any) -> int:
-    """Remove credential NAME. Nodes that name it fail from now on."""
-    at = _kept(context, given)
-    if at is not None:
-        return server_store.rm(at, name)
-    vault: Vault = context.obj.vault
-    with _explained():
-        removed = vault.remove(name)
-    if not removed:
-        raise click.ClickException(
-            f"{vault.path} holds no credential {name!r}: `onward credentials ls` lists them"
-        )
-    click.echo(f"removed {name} from {vault.path}", err=True)
-    return 0
+@_place_options
+def rm(name: str, engine: EngineAddress | None) -> int:
+    """Remove the credential NAME. Nodes that name it fail from now on."""
+    if engine is not None:
+        return server_store.rm(engine, name)
+    with _vault() as vault:
+        if not vault.remove(name):
+            raise click.ClickException(
+                f"{vault.path} has no credential {name!r}: `onward credentials ls` lists them"
+            )
+        click.echo(f"removed {name} from {vault.path}", err=True)
+    return exit_codes.OK
 
 
 @credentials.command(
@@ -185,21 +180,19 @@ def rm(context: click.Context, /, name: str, **given: Any) -> int:
         "onward credentials rotate", "onward credentials rotate --server http://onward:8700"
     )
 )
-@_either
-def rotate(context: click.Context, /, **given: Any) -> int:
-    """Seal every credential anew with the newest key.
+@_place_options
+def rotate(engine: EngineAddress | None) -> int:
+    """Encrypt all credentials with the newest key.
 
-    A key file gets a new key first. With ONWARD_KEY, put the new key before the old one, with a
-    comma between, and take the old one out afterwards.
+    A key file gets a new key first. With ONWARD_KEY, put the new key before the old one, separated
+    by a comma, and remove the old one afterwards.
     """
-    at = _kept(context, given)
-    if at is not None:
-        return server_store.rotate(at)
-    vault: Vault = context.obj.vault
-    with _explained():
+    if engine is not None:
+        return server_store.rotate(engine)
+    with _vault() as vault:
         count = vault.rotate()
-    click.echo(f"sealed {count} credentials anew, key in {vault.key_place}", err=True)
-    return 0
+        click.echo(f"re-encrypted {count} credentials, key in {vault.key_place}", err=True)
+    return exit_codes.OK
 
 
 for _command in (
@@ -207,15 +200,6 @@ for _command in (
     server_store.show,
     server_store.allow,
     server_store.usage,
-    server_store.try_out,
+    server_store.try_credential,
 ):
     credentials.add_command(_command)
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Turn onward's own errors into the command's message and exit code."""
-    try:
-        yield
-    except OnwardError as error:
-        raise click.ClickException(str(error)) from None

@@ -1,16 +1,30 @@
-"""Credentials that the API keeps, on a server or in the file of `onward dev`."""
+"""Credentials of an engine, on a server or in the file of `onward dev`.
+
+They have types, can be tested, and may be restricted to some workflows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from onward.cli import exit_codes
 from onward.cli.commands.completion import workflow_ids
-from onward.cli.engines import server
-from onward.cli.engines.server import one_by_one, output, place, table_of, tell, tell_all
+from onward.cli.engines.engine import (
+    EngineAddress,
+    ask,
+    confirm,
+    engine_options,
+    output,
+    show_all,
+    stream_of,
+    table_of,
+)
+from onward.cli.engines.engine import show as show_answer
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
@@ -20,36 +34,37 @@ _HEADINGS = ("name", "type", "workflows", "changed", "by")
 _name = click.argument("name")
 
 
-def _place(command: Callable[..., int]) -> Callable[..., int]:
-    """Add where the API is, and the key that `onward credentials --key-file` names."""
+def _engine_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of an engine, and the key that `onward credentials --key-file` names."""
 
-    @place
+    @engine_options
     @wraps(command)
-    def run(**given: Any) -> int:
-        return command(key_file=click.get_current_context().obj.key_file, **given)
+    def run(*, engine: EngineAddress, **given: Any) -> int:
+        key_file = click.get_current_context().obj.key_file
+        return command(engine=replace(engine, key_file=key_file), **given)
 
     return run
 
 
-kind = option(
+kind_option = option(
     "--type",
     "kind",
     metavar="TYPE",
     default=None,
-    help="Of what the API keeps; `types` lists them.  [default: generic]",
+    help="The type, on an engine; `types` lists them.  [default: generic]",
 )
-workflows = option(
+workflows_option = option(
     "--workflow",
     "workflows",
     multiple=True,
-    metavar="ID",
+    metavar="WORKFLOW",
     shell_complete=workflow_ids,
-    help="Let only this workflow use it; may be repeated.  [default: every one]",
+    help="Restrict it to this workflow, on an engine; may be repeated.  [default: all]",
 )
 
 
 def add(
-    at: server.ServerAddress,
+    engine: EngineAddress,
     name: str,
     fields: Mapping[str, object],
     form: str,
@@ -57,66 +72,53 @@ def add(
     kind: str | None,
     workflows: tuple[str, ...],
 ) -> int:
-    """Keep a credential, or replace what is in it."""
+    """Add a credential, or replace its fields."""
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.tables import show_one
+    async def work(client: AsyncEngine) -> dict[str, Any]:
         from onward.client import MissingError
 
         texts = {key: _text(value) for key, value in fields.items()}
-        some = list(workflows) or None
+        allowed = list(workflows) or None
         try:
-            known = await engine.credential(name)
+            known = await client.credential(name)
         except MissingError:
-            made = await engine.add_credential(name, kind or "generic", texts, workflows=some)
-        else:
-            if kind not in (None, known["type"]):
-                raise click.UsageError(f"{name} is of type {known['type']}: remove it first")
-            made = await engine.change_credential(
-                name, fields=texts, workflows=some or known["workflows"]
-            )
-        show_one(made, form, id_of="name", people=lambda: _shown(made))
-        return 0
+            return await client.add_credential(name, kind or "generic", texts, workflows=allowed)
+        if kind not in (None, known["type"]):
+            raise click.UsageError(f"{name} is of type {known['type']}: remove it first")
+        return await client.change_credential(
+            name, fields=texts, workflows=allowed or known["workflows"]
+        )
 
-    return server.talk(at, ask, need="write")
+    return show_answer(engine, form, work, id_of="name", people=_print_credential, need="write")
 
 
-def ls(at: server.ServerAddress, form: str) -> int:
+def ls(engine: EngineAddress, form: str) -> int:
     """List credentials by name."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.tables import show_list
-
-        found = engine.credentials()
-        await show_list(found, form, id_of="name", headings=_HEADINGS, row=_row)
-        return 0
-
-    return server.talk(at, ask)
-
-
-def rm(at: server.ServerAddress, name: str) -> int:
-    """Forget a credential."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import say
-
-        await engine.remove_credential(name)
-        say(f"removed {name}")
-        return 0
-
-    return server.talk(at, ask)
+    return show_all(
+        engine,
+        form,
+        lambda client: client.credentials(),
+        id_of="name",
+        headings=_HEADINGS,
+        row=_row,
+    )
 
 
-def rotate(at: server.ServerAddress) -> int:
-    """Seal every credential with the newest key."""
+def rm(engine: EngineAddress, name: str) -> int:
+    """Remove a credential."""
+    return confirm(engine, f"removed {name}", lambda client: client.remove_credential(name))
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import say
 
-        say(f"sealed {await engine.rotate_credentials()} credentials anew")
-        return 0
+def rotate(engine: EngineAddress) -> int:
+    """Encrypt every credential with the newest key."""
 
-    return server.talk(at, ask)
+    async def work(client: AsyncEngine) -> int:
+        from onward.cli.output.console import say
+
+        say(f"re-encrypted {await client.rotate_credentials()} credentials")
+        return exit_codes.OK
+
+    return ask(engine, work)
 
 
 @click.command(
@@ -125,20 +127,20 @@ def rotate(at: server.ServerAddress) -> int:
     )
 )
 @output
-@_place
-def types(output: str, **given: Any) -> int:
-    """List the types of credentials that the API keeps, and the fields of each."""
+@_engine_options
+def types(form: str, engine: EngineAddress) -> int:
+    """List the types of credentials on an engine, and the fields of each."""
 
-    def row(one: Mapping[str, Any]) -> list[str]:
-        fields = [each["name"] + ("" if each["required"] else "?") for each in one["fields"]]
-        return [one["type"], one["title"], " ".join(fields) or "any", one["trial"]]
+    def row(kind: Mapping[str, Any]) -> list[str]:
+        fields = [field["name"] + ("" if field["required"] else "?") for field in kind["fields"]]
+        return [kind["type"], kind["title"], " ".join(fields) or "any", kind["trial"]]
 
-    return tell_all(
-        given,
-        output,
-        lambda engine: one_by_one(engine.credential_types()),
+    return show_all(
+        engine,
+        form,
+        lambda client: stream_of(client.credential_types()),
         id_of="type",
-        headings=("type", "title", "fields", "tried by"),
+        headings=("type", "title", "fields", "tested by"),
         row=row,
     )
 
@@ -148,10 +150,12 @@ def types(output: str, **given: Any) -> int:
 )
 @_name
 @output
-@_place
-def show(name: str, output: str, **given: Any) -> int:
-    """Show what is known of a credential that the API keeps; never what is in it."""
-    return tell(given, output, lambda engine: engine.credential(name), id_of="name", people=_shown)
+@_engine_options
+def show(name: str, form: str, engine: EngineAddress) -> int:
+    """Show the type and the workflows of a credential on an engine, never its values."""
+    return show_answer(
+        engine, form, lambda client: client.credential(name), id_of="name", people=_print_credential
+    )
 
 
 @click.command(
@@ -160,21 +164,23 @@ def show(name: str, output: str, **given: Any) -> int:
     )
 )
 @_name
-@click.argument("some", metavar="[WORKFLOW]...", nargs=-1, shell_complete=workflow_ids)
-@option("--all", "every", is_flag=True, help="Let every workflow use it.")
+@click.argument("allowed", metavar="[WORKFLOW]...", nargs=-1, shell_complete=workflow_ids)
+@option("--all", "every", is_flag=True, help="Allow every workflow.")
 @output
-@_place
-def allow(name: str, some: tuple[str, ...], every: bool, output: str, **given: Any) -> int:
-    """Let only these workflows use a credential that the API keeps; it stays as it is."""
-    if every == bool(some):
+@_engine_options
+def allow(
+    name: str, allowed: tuple[str, ...], every: bool, form: str, engine: EngineAddress
+) -> int:
+    """Allow only these workflows to use a credential on an engine."""
+    if every == bool(allowed):
         raise click.UsageError("name the workflows, or give --all")
-    chosen = None if every else list(some)
-    return tell(
-        given,
-        output,
-        lambda engine: engine.change_credential(name, workflows=chosen),
+    chosen = None if every else list(allowed)
+    return show_answer(
+        engine,
+        form,
+        lambda client: client.change_credential(name, workflows=chosen),
         id_of="name",
-        people=_shown,
+        people=_print_credential,
     )
 
 
@@ -183,19 +189,19 @@ def allow(name: str, some: tuple[str, ...], every: bool, output: str, **given: A
 )
 @_name
 @output
-@_place
-def usage(name: str, output: str, **given: Any) -> int:
+@_engine_options
+def usage(name: str, form: str, engine: EngineAddress) -> int:
     """List the workflows that name a credential, and whether they may use it."""
 
-    def row(one: Mapping[str, Any]) -> list[Any]:
-        published = "yes" if one["published"] else ""
-        allowed = "yes" if one["allowed"] else ("no", "red")
-        return [one["workflow_id"], str(one["version"]), published, allowed]
+    def row(workflow: Mapping[str, Any]) -> list[Any]:
+        published = "yes" if workflow["published"] else ""
+        allowed = "yes" if workflow["allowed"] else ("no", "red")
+        return [workflow["workflow_id"], str(workflow["version"]), published, allowed]
 
-    return tell_all(
-        given,
-        output,
-        lambda engine: one_by_one(engine.credential_usage(name)),
+    return show_all(
+        engine,
+        form,
+        lambda client: stream_of(client.credential_usage(name)),
         id_of="workflow_id",
         headings=("workflow", "version", "published", "allowed"),
         row=row,
@@ -210,26 +216,25 @@ def usage(name: str, output: str, **given: Any) -> int:
     ),
 )
 @_name
-@option("--url", metavar="URL", default=None, help="Of HTTP: something that only it opens.")
+@option("--url", metavar="URL", default=None, help="For HTTP: a page that requires it.")
 @output
-@_place
-def try_out(name: str, url: str | None, output: str, **given: Any) -> int:
-    """Use a credential that the API keeps once: a GET of --url, or a greeting of the mail server.
+@_engine_options
+def try_credential(name: str, url: str | None, form: str, engine: EngineAddress) -> int:
+    """Test a credential on an engine: by a GET of --url, or by a login to the mail server.
 
-    The exit code is 1 when it does not open what it should.
+    The exit code is 1 when it is refused.
     """
 
-    async def ask(engine: AsyncEngine) -> int:
+    async def work(client: AsyncEngine) -> int:
         from onward.cli.output.tables import show_one
 
-        came = await engine.test_credential(name, url)
-        facts = {"name": name, **came}
-        word = "ok" if came["ok"] else "refused"
-        said = f"{word}: {came['detail']}"
-        show_one(facts, output, id_of="name", people=lambda: click.echo(said))
-        return 0 if came["ok"] else server.FAILED
+        trial = await client.test_credential(name, url)
+        line = f"{'ok' if trial['ok'] else 'refused'}: {trial['detail']}"
+        facts = {"name": name, **trial}
+        show_one(facts, form, id_of="name", people=lambda: click.echo(line))
+        return exit_codes.OK if trial["ok"] else exit_codes.FAILED
 
-    return server.talk(server.where(given), ask)
+    return ask(engine, work)
 
 
 def _text(value: object) -> str:
@@ -238,12 +243,17 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _row(one: Mapping[str, Any]) -> list[str]:
-    from onward.cli.output.tables import moment
+def _row(credential: Mapping[str, Any]) -> list[str]:
+    from onward.cli.output.tables import time_cell
 
-    some = one["workflows"]
-    allowed = "all" if some is None else ", ".join(some) or "none"
-    return [one["name"], one["type"], allowed, moment(one["changed_at"]), one["changed_by"]]
+    workflows = credential["workflows"]
+    return [
+        credential["name"],
+        credential["type"],
+        "all" if workflows is None else ", ".join(workflows) or "none",
+        time_cell(credential["changed_at"]),
+        credential["changed_by"],
+    ]
 
 
-_shown = table_of(_HEADINGS, _row)
+_print_credential = table_of(_HEADINGS, _row)

@@ -1,7 +1,7 @@
-"""Doing the same to runs: to those that are named each alone, to those that filters choose at once.
+"""One action on many runs: on runs that are named one by one, on those that filters choose at once.
 
-What filters choose is listed first. Nothing is done to it with `--dry-run`, or before somebody
-has agreed; and what is done, is done to the very runs that were listed.
+Chosen runs are looked up first. With `--dry-run` they are only listed; otherwise the action needs a
+confirmation, and is applied to exactly the runs that were listed.
 """
 
 from __future__ import annotations
@@ -10,139 +10,181 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli.commands.runs.selection import RUN_HEADINGS, query_of, run_row, show_run
-from onward.cli.engines import server
+from onward.cli import exit_codes
+from onward.cli.commands.runs.selection import (
+    RUN_HEADINGS,
+    filters,
+    run_row,
+    runs_argument,
+    show_run,
+)
+from onward.cli.engines.engine import EngineAddress, ask, engine_options, output
+from onward.cli.options import combine, option
 
 if TYPE_CHECKING:
     from onward.cli.output.tables import Cell
     from onward.client import AsyncEngine
 
+MOST_RUNS = 1000
 _HEADINGS = ("run", "done", "new run", "error")
+_OPTIONS = combine(
+    runs_argument,
+    filters,
+    option(
+        "--limit",
+        type=click.IntRange(1, MOST_RUNS),
+        default=100,
+        show_default=True,
+        help="How many runs the filters may choose.",
+    ),
+    option("--dry-run", is_flag=True, help="Only list the runs."),
+    option("--yes", is_flag=True, help="Do not ask for confirmation."),
+    output,
+    engine_options,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class BulkAction:
-    """What is to be done."""
+    """What to do with runs."""
 
     verb: str
-    usual: str
-    """The status that runs have which filters choose, unless one is given."""
+    status: str
+    """The status of the runs that filters choose, unless `--status` is given."""
     one: Callable[[AsyncEngine, str], Awaitable[Any]]
-    """Do it to one run; returns the run to be shown, or an exit code when it is shown."""
+    """Apply it to one run; returns the run to print, or an exit code when that is done."""
     many: Callable[[AsyncEngine, list[str]], Awaitable[Any]]
-    """Do it to many, and return what was done to each."""
-    new_id: bool = False
-    """It makes new runs, whose ids are what people want to see."""
+    """Apply it to many runs, and return the outcome of each."""
+    creates_runs: bool = False
+    """It starts new runs, whose ids are the interesting ones."""
 
 
-def steer(asked: BulkAction, given: dict[str, Any], form: str) -> int:
-    """Do to runs what is asked for, and return the exit code.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The runs that a command names or filters, and where they are."""
 
-    `given` has ids or filters, and says where the runs are.
-    """
-    runs = list(dict.fromkeys(given.pop("execution_ids")))
-    limit, dry_run, yes = (given.pop(name) for name in ("limit", "dry_run", "yes"))
-    query, at = query_of(given), server.where(given)
-    if bool(runs) == bool(query):
-        raise click.UsageError(
-            f"name the runs to {asked.verb}, or say which with --workflow, --status, --search,"
-            " --started-after or --started-before; not both"
+    run_ids: list[str]
+    query: dict[str, Any]
+    limit: int
+    dry_run: bool
+    yes: bool
+    form: str
+    engine: EngineAddress
+
+    def apply(self, action: BulkAction) -> int:
+        """Apply an action to the runs, and return the exit code."""
+        if bool(self.run_ids) == bool(self.query):
+            raise click.UsageError(
+                f"name the runs to {action.verb}, or choose them with --workflow, --status,"
+                " --search, --started-after or --started-before; not both"
+            )
+        if self.run_ids:
+            return self._look_up() if self.dry_run else self._apply_to_each(action)
+        runs: list[dict[str, Any]] = []
+        query = {"status": action.status} | self.query
+        code = ask(self.engine, lambda client: _find(client, query, runs))
+        return code or self._apply_to_chosen(action, runs)
+
+    def _apply_to_chosen(self, action: BulkAction, runs: list[dict[str, Any]]) -> int:
+        from onward.cli.output.console import count_of, say
+
+        more, chosen = len(runs) > self.limit, runs[: self.limit]
+        count = count_of(len(chosen), "run")
+        if self.dry_run or not chosen:
+            _list(chosen, self.form)
+            say(f"would {action.verb} {count}" + (": more match, see --limit" if more else ""))
+            return exit_codes.OK
+        if not self.yes:
+            if not sys.stdin.isatty():
+                raise click.UsageError(
+                    f"this would {action.verb} {count}: add --yes, or see --dry-run"
+                )
+            click.confirm(f"{action.verb.capitalize()} {count}?", abort=True, err=True)
+        outcomes, code = self._apply_to_all(action, [run["execution_id"] for run in chosen])
+        _show_outcomes(outcomes, self.form, action)
+        refused = sum(not outcome["done"] for outcome in outcomes)
+        summary = f"{len(outcomes) - refused} done, {refused} refused"
+        say(summary + (": more match, repeat the command" if more else ""))
+        return code or (exit_codes.CONFLICT if refused else exit_codes.OK)
+
+    def _apply_to_all(
+        self, action: BulkAction, run_ids: list[str]
+    ) -> tuple[list[dict[str, Any]], int]:
+        """Return the outcome of each run, and the exit code of what could not be asked.
+
+        In a file each run gets an engine of its own for a moment, so that no other run continues.
+        """
+        outcomes: list[dict[str, Any]] = []
+
+        async def work(client: AsyncEngine, batch: list[str]) -> int:
+            outcomes.extend((await action.many(client, batch))["items"])
+            return exit_codes.OK
+
+        remote = bool(self.engine.server)
+        for batch in [run_ids] if remote else [[run_id] for run_id in run_ids]:
+            run_id = None if remote else batch[0]
+            code = ask(self.engine, partial(work, batch=batch), need="run", run_id=run_id)
+            if code:
+                return outcomes, code
+        return outcomes, exit_codes.OK
+
+    def _apply_to_each(self, action: BulkAction) -> int:
+        async def work(client: AsyncEngine, run_id: str) -> int:
+            run = await action.one(client, run_id)
+            if isinstance(run, int):
+                return run
+            show_run(run, self.form, only_id=action.creates_runs)
+            return exit_codes.OK
+
+        return max(
+            ask(self.engine, partial(work, run_id=run_id), need="run", run_id=run_id)
+            for run_id in self.run_ids
         )
-    if runs:
-        return _look(at, runs, form) if dry_run else _each(asked, at, runs, form)
-    found: list[dict[str, Any]] = []
-    code = server.talk(at, lambda engine: _find(engine, {"status": asked.usual} | query, found))
-    if code:
-        return code
-    return _chosen(asked, at, found, limit, form, dry_run=dry_run, yes=yes)
+
+    def _look_up(self) -> int:
+        async def work(client: AsyncEngine) -> int:
+            _list(
+                [await client.call("GET", f"/runs/{run_id}") for run_id in self.run_ids], self.form
+            )
+            return exit_codes.OK
+
+        return ask(self.engine, work)
 
 
-async def _find(engine: AsyncEngine, query: dict[str, Any], found: list[dict[str, Any]]) -> int:
-    async with aclosing(engine.pages(dict[str, Any], "/runs", **query, limit=200)) as pages:
-        async for page in pages:
-            found.append(page)
-            if len(found) > 1000:
+def bulk_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the ids and options that select runs: the command gets a `Selection` as `selection`."""
+
+    @wraps(command)
+    def run(
+        *,
+        execution_ids: tuple[str, ...],
+        query: dict[str, Any],
+        limit: int,
+        dry_run: bool,
+        yes: bool,
+        form: str,
+        engine: EngineAddress,
+        **given: Any,
+    ) -> int:
+        run_ids = list(dict.fromkeys(execution_ids))
+        selection = Selection(run_ids, query, limit, dry_run, yes, form, engine)
+        return command(selection=selection, **given)
+
+    return _OPTIONS(run)
+
+
+async def _find(client: AsyncEngine, query: dict[str, Any], runs: list[dict[str, Any]]) -> int:
+    async with aclosing(client.pages(dict[str, Any], "/runs", **query, limit=200)) as pages:
+        async for run in pages:
+            runs.append(run)
+            if len(runs) > MOST_RUNS:
                 break
-    return 0
-
-
-def _chosen(
-    asked: BulkAction,
-    at: server.ServerAddress,
-    found: list[dict[str, Any]],
-    limit: int,
-    form: str,
-    *,
-    dry_run: bool,
-    yes: bool,
-) -> int:
-    from onward.cli.output.run_result import say
-
-    more, meant = len(found) > limit, found[:limit]
-    count = f"{len(meant)} run{'s' * (len(meant) != 1)}"
-    if dry_run or not meant:
-        _list(meant, form)
-        say(f"would {asked.verb} {count}" + (": more match, see --limit" if more else ""))
-        return 0
-    if not yes:
-        if not sys.stdin.isatty():
-            raise click.UsageError(f"this would {asked.verb} {count}: add --yes, or see --dry-run")
-        click.confirm(f"{asked.verb.capitalize()} {count}?", abort=True, err=True)
-    items, code = _done(asked, at, [one["execution_id"] for one in meant])
-    _show_done(items, form, new_id=asked.new_id)
-    refused = sum(not item["done"] for item in items)
-    told = f"{len(items) - refused} done, {refused} refused"
-    say(told + (": more match, repeat the command" if more else ""))
-    return code or (server.CONFLICT if refused else 0)
-
-
-def _done(
-    asked: BulkAction, at: server.ServerAddress, runs: list[str]
-) -> tuple[list[dict[str, Any]], int]:
-    """Return what was done to each run, and the exit code of what could not be asked.
-
-    In a file each has an engine of its own for that moment, so that no other run goes on.
-    """
-    items: list[dict[str, Any]] = []
-
-    async def ask(engine: AsyncEngine, some: list[str]) -> int:
-        items.extend((await asked.many(engine, some))["items"])
-        return 0
-
-    for some in [runs] if at.server else [[run] for run in runs]:
-        run = None if at.server else some[0]
-        code = server.talk(at, partial(ask, some=some), need="run", run=run)
-        if code:
-            return items, code
-    return items, 0
-
-
-def _each(asked: BulkAction, at: server.ServerAddress, runs: list[str], form: str) -> int:
-    worst = 0
-    for one in runs:
-
-        async def ask(engine: AsyncEngine, run: str = one) -> int:
-            came = await asked.one(engine, run)
-            if isinstance(came, int):
-                return came
-            show_run(came, form, ids=asked.new_id)
-            return 0
-
-        worst = max(worst, server.talk(at, ask, need="run", run=one))
-    return worst
-
-
-def _look(at: server.ServerAddress, runs: list[str], form: str) -> int:
-    async def ask(engine: AsyncEngine) -> int:
-        _list([await engine.call("GET", f"/runs/{run}") for run in runs], form)
-        return 0
-
-    return server.talk(at, ask)
+    return exit_codes.OK
 
 
 def _list(runs: list[dict[str, Any]], form: str) -> None:
@@ -151,14 +193,14 @@ def _list(runs: list[dict[str, Any]], form: str) -> None:
     show_known(runs, form, id_of="execution_id", headings=RUN_HEADINGS, row=run_row)
 
 
-def _show_done(items: list[dict[str, Any]], form: str, *, new_id: bool) -> None:
+def _show_outcomes(outcomes: list[dict[str, Any]], form: str, action: BulkAction) -> None:
     from onward.cli.output.tables import show_known
 
-    def row(one: Mapping[str, Any]) -> list[Cell]:
-        done: Cell = ("yes", "green") if one["done"] else ("no", "red")
-        why = f"{one['detail']} [{one['code']}]" if one["code"] else ""
-        return [one["execution_id"], done, one["attempt"] or "", (why, "red")]
+    def row(outcome: Mapping[str, Any]) -> list[Cell]:
+        done: Cell = ("yes", "green") if outcome["done"] else ("no", "red")
+        why = f"{outcome['detail']} [{outcome['code']}]" if outcome["code"] else ""
+        return [outcome["execution_id"], done, outcome["attempt"] or "", (why, "red")]
 
-    id_of = "attempt" if new_id else "execution_id"
-    shown = items if form != "ids" else [item for item in items if item["done"]]
+    id_of = "attempt" if action.creates_runs else "execution_id"
+    shown = [outcome for outcome in outcomes if outcome["done"] or form != "ids"]
     show_known(shown, form, id_of=id_of, headings=_HEADINGS, row=row)

@@ -7,211 +7,190 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onward.cli import options
-from onward.cli.commands.runs.bulk import BulkAction, steer
-from onward.cli.commands.runs.selection import RUN, ended, execution, executions, filters, timeout
-from onward.cli.engines import server
-from onward.cli.engines.server import output, place
-from onward.cli.options import F, examples, option
+from onward.cli.commands.runs.bulk import BulkAction, Selection, bulk_options
+from onward.cli.commands.runs.selection import (
+    ITEM_HELP,
+    SAMPLE_RUN,
+    check_timeout,
+    run_argument,
+    wait_and_show,
+)
+from onward.cli.engines.engine import EngineAddress, engine_options, output, show
+from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from onward.client import AsyncEngine
 
-_MANY = (
-    executions,
-    filters,
-    option(
-        "--limit",
-        type=click.IntRange(1, 1000),
-        default=100,
-        show_default=True,
-        help="The most that the filters may choose.",
-    ),
-    option("--dry-run", is_flag=True, help="Only list the runs that are meant."),
-    option("--yes", is_flag=True, help="Do not ask about what the filters choose."),
-)
 
+def _steering_command(verb: str, help_text: str) -> click.Command:
+    """Return `pause` or `resume`: one call for one run, one for many."""
 
-def _many(command: F) -> F:
-    """Add what says which runs are meant: their ids, or filters."""
-    for add in reversed(_MANY):
-        command = add(command)
+    async def one(client: AsyncEngine, run_id: str) -> Any:
+        return await client.call("POST", f"/runs/{run_id}:{verb}")
+
+    async def many(client: AsyncEngine, run_ids: list[str]) -> Any:
+        apply = client.pause_runs if verb == "pause" else client.resume_runs
+        return await apply(run_ids, limit=len(run_ids))
+
+    @click.command(
+        name=verb,
+        help=help_text,
+        epilog=examples(
+            f"onward runs {verb} {SAMPLE_RUN}",
+            f"onward runs {verb} --workflow order --yes --server http://onward:8700",
+        ),
+    )
+    @bulk_options
+    def command(selection: Selection) -> int:
+        return selection.apply(BulkAction(verb, "running", one, many))
+
     return command
 
 
+pause = _steering_command("pause", "Pause runs: running nodes finish, no other node begins.")
+resume = _steering_command(
+    "resume",
+    "Resume paused runs. On a database file, `onward continue` then executes them.",
+)
+
+
 @click.command(
     epilog=examples(
-        f"onward runs cancel {RUN} --reason 'wrong customer'",
+        f"onward runs cancel {SAMPLE_RUN} --reason 'wrong customer'",
         "onward runs cancel --workflow order --started-before 2026-03-01T00:00:00Z --dry-run",
     )
 )
-@_many
-@option("--reason", metavar="TEXT", default="", help="Why; it is kept with the run.")
-@output
-@place
-def cancel(reason: str, output: str, **given: Any) -> int:
-    """End runs as cancelled: those that are named, or all that go on and match the filters.
+@bulk_options
+@option("--reason", metavar="TEXT", default="", help="The reason, which is recorded with the run.")
+def cancel(selection: Selection, reason: str) -> int:
+    """Cancel runs: those that are named, or all running ones that match the filters.
 
-    Whatever their running nodes come to has no effect.
+    The results of their running nodes are ignored.
     """
 
-    async def one(engine: AsyncEngine, run: str) -> Any:
-        return await engine.call("POST", f"/runs/{run}:cancel", body={"reason": reason})
+    async def one(client: AsyncEngine, run_id: str) -> Any:
+        return await client.call("POST", f"/runs/{run_id}:cancel", body={"reason": reason})
 
-    async def many(engine: AsyncEngine, runs: list[str]) -> Any:
-        return await engine.cancel_runs(runs, reason=reason, limit=len(runs))
+    async def many(client: AsyncEngine, run_ids: list[str]) -> Any:
+        return await client.cancel_runs(run_ids, reason=reason, limit=len(run_ids))
 
-    return steer(BulkAction("cancel", "running", one, many), given, output)
-
-
-@click.command(
-    epilog=examples(
-        f"onward runs pause {RUN}",
-        "onward runs pause --workflow order --yes --server http://onward:8700",
-    )
-)
-@_many
-@output
-@place
-def pause(output: str, **given: Any) -> int:
-    """Let no node of runs begin until they are resumed; those that run finish."""
-
-    async def one(engine: AsyncEngine, run: str) -> Any:
-        return await engine.call("POST", f"/runs/{run}:pause")
-
-    async def many(engine: AsyncEngine, runs: list[str]) -> Any:
-        return await engine.pause_runs(runs, limit=len(runs))
-
-    return steer(BulkAction("pause", "running", one, many), given, output)
+    return selection.apply(BulkAction("cancel", "running", one, many))
 
 
 @click.command(
     epilog=examples(
-        f"onward runs resume {RUN}",
-        "onward runs resume --workflow order --yes --server http://onward:8700",
-    )
-)
-@_many
-@output
-@place
-def resume(output: str, **given: Any) -> int:
-    """Let paused runs go on. In a file nobody executes them: `onward resume` does."""
-
-    async def one(engine: AsyncEngine, run: str) -> Any:
-        return await engine.call("POST", f"/runs/{run}:resume")
-
-    async def many(engine: AsyncEngine, runs: list[str]) -> Any:
-        return await engine.resume_runs(runs, limit=len(runs))
-
-    return steer(BulkAction("resume", "running", one, many), given, output)
-
-
-@click.command(
-    epilog=examples(
-        f"onward runs retry {RUN} --split orders --latest --wait",
+        f"onward runs retry {SAMPLE_RUN} --split orders --latest --wait",
         "onward runs retry --workflow order --started-after 2026-03-01T00:00:00Z --dry-run",
     )
 )
-@_many
+@bulk_options
 @option(
     "--from",
     "from_nodes",
     multiple=True,
     metavar="NODE",
-    help="Execute this node again too, and what follows; may be repeated.",
+    help="Also execute this node and its successors again; may be repeated.",
 )
-@option("--item", metavar="ITEM", default=None, help="Of --from only inside this item: users[5].")
-@option(
-    "--split", metavar="NODE", default=None, help="Of items that failed only those of this split."
-)
-@option("--everything", is_flag=True, help="Keep nothing of what succeeded.")
-@option("--latest", is_flag=True, help="With the version that the workflow has published now.")
-@options.value("With this input instead.  [default: the same again]")
+@option("--item", metavar="ITEM", default=None, help="With --from: only inside this item.")
+@option("--split", metavar="NODE", default=None, help="Retry only the failed items of this split.")
+@option("--everything", is_flag=True, help="Execute everything again.")
+@option("--latest", is_flag=True, help="Use the version of the workflow that is published now.")
+@options.value("Another input.  [default: the input of the run]")
 @options.execution_id
-@option("--wait", is_flag=True, help="Wait for the end, and print the output.")
-@timeout
-@output
-@place
-def retry(wait: bool, timeout_s: float | None, output: str, **given: Any) -> int:
-    """Try runs again: new runs that keep what succeeded, and execute what failed and follows.
+@options.wait
+@options.timeout
+def retry(
+    selection: Selection, wait: bool, timeout_s: float | None, value: Any, **changes: Any
+) -> int:
+    """Retry runs: start new runs that keep successful results and execute the rest again.
 
-    Name runs, or let filters choose among those that failed, were halted or cancelled; for
-    several only --latest can be given. In a file the command waits for the end.
+    Name the runs, or choose among failed, halted and cancelled ones with filters. With several runs
+    only --latest can be given. On a database file the command waits for the end.
     """
-    from onward.cli.input.run_input import read_if_given
-
-    names = ("from_nodes", "item", "split", "everything", "latest", "execution_id")
-    what = {name: given.pop(name) for name in names}
-    what["input"] = read_if_given(given.pop("whole"), given.pop("pairs"))
-    latest, waits = what["latest"], wait or not given["server"]
-    if timeout_s is not None and not waits:
-        raise click.UsageError("--timeout says how long to wait: add --wait")
-    if len(given["execution_ids"]) != 1 and any(
-        value for name, value in what.items() if name != "latest"
-    ):
+    waits = wait or not selection.engine.server
+    check_timeout(timeout_s, waits=waits)
+    changes["input"] = value
+    special = [name for name, change in changes.items() if change and name != "latest"]
+    if len(selection.run_ids) != 1 and special:
         raise click.UsageError("with several runs only --latest can be given: name one run")
 
-    async def one(engine: AsyncEngine, run: str) -> Any:
-        from onward.cli.output.run_result import say
+    async def one(client: AsyncEngine, run_id: str) -> Any:
+        from onward.cli.output.console import say
 
-        attempt = await engine.run(run).retry(**what)
+        attempt = await client.run(run_id).retry(**changes)
         if waits:
             say(f"started {attempt.id}")
-            return await ended(attempt, timeout_s, output)
-        return await engine.call("GET", f"/runs/{attempt.id}")
+            return await wait_and_show(attempt, timeout_s, selection.form)
+        return await client.call("GET", f"/runs/{attempt.id}")
 
-    async def many(engine: AsyncEngine, runs: list[str]) -> Any:
-        from onward.cli.output.run_result import say
+    async def many(client: AsyncEngine, run_ids: list[str]) -> Any:
+        from onward.cli.output.console import say
 
-        done = await engine.retry_runs(runs, latest=latest, limit=len(runs))
+        done = await client.retry_runs(run_ids, latest=changes["latest"], limit=len(run_ids))
         for attempt in [item["attempt"] for item in done["items"] if item["attempt"] and waits]:
             try:
-                await engine.run(attempt).wait(timeout_s)
+                await client.run(attempt).wait(timeout_s)
             except TimeoutError:
-                say(f"{attempt} has not ended after {timeout_s:g} s; it goes on")
+                say(f"{attempt} has not ended after {timeout_s:g} s; it continues")
         return done
 
-    usual = "failed,halted,cancelled"
-    return steer(BulkAction("retry", usual, one, many, new_id=True), given, output)
+    status = "failed,halted,cancelled"
+    return selection.apply(BulkAction("retry", status, one, many, creates_runs=True))
 
 
 @click.command(
     epilog=examples(
-        f"onward runs adjust {RUN} each --max-concurrency 5 --server http://onward:8700",
-        f"onward runs adjust {RUN} each --tolerate 20 --item 'users[5]'",
+        f"onward runs adjust {SAMPLE_RUN} each --max-concurrency 5 --server http://onward:8700",
+        f"onward runs adjust {SAMPLE_RUN} each --tolerate 20 --item 'users[5]'",
     )
 )
-@execution
+@run_argument
 @click.argument("split")
-@option("--max-concurrency", type=click.IntRange(1, 1_000_000), help="Items in flight at most.")
-@option("--tolerate", type=click.IntRange(0, 1_000_000_000), help="Items that may fail.")
+@option("--max-concurrency", type=click.IntRange(1, 1_000_000), help="Items in progress at most.")
+@option("--tolerate", type=click.IntRange(0, 1_000_000_000), help="How many items may fail.")
 @option("--any-failures", is_flag=True, help="Any number of items may fail.")
-@option("--item", metavar="ITEM", default=None, help="Only inside this item of an outer split.")
+@option("--item", metavar="ITEM", default=None, help=ITEM_HELP)
 @output
-@place
-def adjust(execution_id: str, split: str, output: str, **given: Any) -> int:
-    """Change the node SPLIT while it waits for items; the next one that is done counts by it."""
-    at = server.where(given)
-    if (
-        not any(given[name] is not None for name in ("max_concurrency", "tolerate"))
-        and not (given["any_failures"])
-    ):
+@engine_options
+def adjust(
+    execution_id: str,
+    split: str,
+    max_concurrency: int | None,
+    tolerate: int | None,
+    any_failures: bool,
+    item: str | None,
+    form: str,
+    engine: EngineAddress,
+) -> int:
+    """Change the limits of the node SPLIT while it waits for items, from the next item on."""
+    if max_concurrency is None and tolerate is None and not any_failures:
         raise click.UsageError("give --max-concurrency, --tolerate or --any-failures")
-    if given["tolerate"] is not None and given["any_failures"]:
-        raise click.UsageError("--tolerate does not go with --any-failures")
+    if tolerate is not None and any_failures:
+        raise click.UsageError("--tolerate and --any-failures exclude each other")
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.tables import show_one
-
-        changed = await engine.run(execution_id).adjust(
+    async def work(client: AsyncEngine) -> dict[str, Any]:
+        changed = await client.run(execution_id).adjust(
             split,
-            max_concurrency=given["max_concurrency"],
-            tolerated_failures=given["tolerate"],
-            any_failures=given["any_failures"],
-            item=given["item"],
+            max_concurrency=max_concurrency,
+            tolerated_failures=tolerate,
+            any_failures=any_failures,
+            item=item,
         )
-        facts = {"execution_id": execution_id, "split": split, "changed": changed}
-        said = f"changed {changed} run{'s' * (changed != 1)} of {split}"
-        show_one(facts, output, id_of="execution_id", people=lambda: click.echo(said))
-        return 0
+        return {"execution_id": execution_id, "split": split, "changed": changed}
 
-    return server.talk(at, ask, need="run", run=execution_id)
+    def people(facts: Mapping[str, Any]) -> None:
+        from onward.cli.output.console import count_of
+
+        click.echo(f"changed {count_of(facts['changed'], 'run')} of {split}")
+
+    return show(
+        engine,
+        form,
+        work,
+        id_of="execution_id",
+        people=people,
+        need="run",
+        run_id=execution_id,
+    )

@@ -1,6 +1,4 @@
-"""
-`onward runs ls`, and every part of what happened in one run: nodes, items, visits, logs, data.
-"""
+"""`onward runs ls`, `show`, and every part of a run: nodes, items, visits, logs, data, family."""
 
 from __future__ import annotations
 
@@ -9,23 +7,60 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli.commands.runs.selection import RUN_HEADINGS, execution, filters, query_of, run_row
-from onward.cli.engines import server
-from onward.cli.engines.server import Found, output, place, tell_all
+from onward.cli import exit_codes, options
+from onward.cli.commands.runs.selection import (
+    ITEM_HELP,
+    RUN_HEADINGS,
+    SAMPLE_RUN,
+    filters,
+    run_argument,
+    run_row,
+)
+from onward.cli.engines.engine import (
+    EngineAddress,
+    FactsStream,
+    Row,
+    ask,
+    engine_options,
+    output,
+    show_all,
+)
+from onward.cli.engines.engine import show as show_answer
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from onward.cli.output.tables import Cell
     from onward.client import AsyncEngine
-from onward.cli.commands.runs.selection import RUN
-from onward.cli.engines.server import tell
+    from onward.kernel.records import RunRecord, VisitRecord
 
-_RUN = "run_01JD8Z4Q6T3V5X7Y9A2C4E6G8J"
+LARGEST_PAGE = 200
+_VISIT_HEADINGS = ("node", "item", "status", "attempt", "took", "error")
+_node = option("--node", metavar="NODE", default="", help="Only of this node.")
 
-_limit = option(
-    "--limit", type=click.IntRange(1), default=50, show_default=True, help="The most to list."
-)
-_node = option("--node", metavar="ID", default="", help="Only of this node.")
+
+def _list(
+    engine: EngineAddress,
+    form: str,
+    path: str,
+    query: Mapping[str, Any],
+    *,
+    id_of: str,
+    headings: Sequence[str],
+    row: Row,
+    limit: int | None = None,
+) -> int:
+    """Print the pages of a list of the API."""
+    paged = query if limit is None else {**query, "limit": min(limit, LARGEST_PAGE)}
+
+    def stream(client: AsyncEngine) -> FactsStream:
+        return client.pages(dict[str, Any], path, **paged)
+
+    return show_all(engine, form, stream, id_of=id_of, headings=headings, row=row, limit=limit)
+
+
+# -- runs ------------------------------------------------------------------------------------------
 
 
 @click.command(
@@ -36,139 +71,279 @@ _node = option("--node", metavar="ID", default="", help="Only of this node.")
     ),
 )
 @filters
-@_limit
+@options.limit
+@options.as_json
 @output
-@place
-def list_runs(limit: int, output: str, **given: Any) -> int:
+@engine_options
+def list_runs(
+    query: dict[str, Any], limit: int, as_json: bool, form: str, engine: EngineAddress
+) -> int:
     """List runs, newest first."""
-    query = {**query_of(given), "limit": min(limit, 200)}
-    return _list(given, output, "/runs", query, "execution_id", RUN_HEADINGS, run_row, limit)
-
-
-@click.command(
-    epilog=examples(f"onward runs nodes {_RUN}", f"onward runs nodes {_RUN} -o jsonl | jq .visits")
-)
-@execution
-@output
-@place
-def nodes(execution_id: str, output: str, **given: Any) -> int:
-    """List the nodes of a run, with what their visits came to."""
-
-    def row(one: Mapping[str, Any]) -> list[Cell]:
-        from onward.cli.output.tables import moment, took
-
-        visits = ", ".join(f"{many} {status}" for status, many in one["visits"].items())
-        return [
-            one["node_id"],
-            one["type"] or "",
-            visits,
-            took(one, "busy_ms"),
-            moment(one["last_at"]),
-        ]
-
-    path = f"/runs/{execution_id}/nodes"
     return _list(
-        given, output, path, {}, "node_id", ("node", "type", "visits", "busy", "last"), row
+        engine,
+        "json" if as_json else form,
+        "/runs",
+        query,
+        id_of="execution_id",
+        headings=RUN_HEADINGS,
+        row=run_row,
+        limit=limit,
     )
 
 
 @click.command(
     epilog=examples(
-        f"onward runs items {_RUN} each", f"onward runs items {_RUN} each --limit 1000 -o json"
+        f"onward runs show {SAMPLE_RUN}", f"onward runs show {SAMPLE_RUN} --json | jq .nodes"
     )
 )
-@execution
+@run_argument
+@options.as_json
+@engine_options
+def show(execution_id: str, as_json: bool, engine: EngineAddress) -> int:
+    """Show a run with every visit of every node, its error, and its messages in quarantine."""
+    if not engine.server:
+        run, visits = _read_file(engine.database, execution_id)
+        return _show_run(run, visits, as_json=as_json)
+
+    async def work(client: AsyncEngine) -> int:
+        run = await client.call("GET", f"/runs/{execution_id}")
+        path = f"/runs/{execution_id}/visits"
+        pages = client.pages(dict[str, Any], path, limit=LARGEST_PAGE)
+        return _show_run(run, [visit async for visit in pages], as_json=as_json)
+
+    return ask(engine, work)
+
+
+def _show_run(run: dict[str, Any], visits: list[dict[str, Any]], *, as_json: bool) -> int:
+    from onward.bootstrap.host import now_ms
+    from onward.cli.output.console import print_json
+    from onward.cli.output.durations import seconds
+    from onward.cli.output.tables import COLOURS, duration_cell, print_line, print_table, time_cell
+    from onward.kernel.timestamps import from_iso
+
+    if as_json:
+        print_json({**run, "nodes": visits})
+        return exit_codes.OK
+    took = duration_cell(run) or seconds(now_ms() - from_iso(run["started_at"]))
+    head = f"{run['execution_id']}  {run['workflow_id']}  {run['status']}  {took}"
+    print_line(head, COLOURS.get(run["status"], ""))
+    if run["error"]:
+        print_line(f"{run['error']['message']} [{run['error']['code']}]", "red")
+    print_table(_VISIT_HEADINGS, [_visit_row(visit) for visit in visits])
+    for message in run.get("quarantine", ()):
+        since = time_cell(message["at"])
+        print_line(f"in quarantine since {since}: {message['reason']}", "red")
+    return exit_codes.OK
+
+
+def _read_file(database: Path, execution_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a run and its visits, with the outputs that a page of the API leaves out."""
+    from onward.bootstrap.embedded import open_history
+    from onward.errors import InputError
+    from onward.kernel.timestamps import to_iso
+
+    with open_history(database) as history:
+        run = history.execution(execution_id)
+        if run is None:
+            raise InputError(f"{database} has no run {execution_id}: `onward runs` lists them")
+        visits = [_visit_facts(visit) for visit in history.node_runs(execution_id)]
+        quarantine = [
+            {"at": to_iso(entry.at_ms), "at_ms": entry.at_ms, "reason": entry.reason}
+            for entry in history.quarantine()
+            if entry.execution_id == execution_id
+        ]
+    return {**_run_facts(run), "quarantine": quarantine}, visits
+
+
+def _run_facts(run: RunRecord) -> dict[str, Any]:
+    import msgspec
+
+    from onward.cli.output.run_result import error_of
+    from onward.kernel.messages import decode_completion
+    from onward.kernel.timestamps import to_iso
+
+    ending = decode_completion(run.completion) if run.completion else None
+    return {
+        "execution_id": run.execution_id,
+        "workflow_id": run.workflow_id,
+        "status": run.status,
+        "started_at": to_iso(run.started_ms),
+        "ended_at": None if run.ended_ms is None else to_iso(run.ended_ms),
+        "duration_ms": ending.total_duration_ms if ending else None,
+        "error": msgspec.to_builtins(error_of(ending)) if ending else None,
+    }
+
+
+def _visit_facts(visit: VisitRecord) -> dict[str, Any]:
+    import msgspec
+
+    from onward.kernel.lineage import describe
+    from onward.kernel.timestamps import to_iso
+
+    return {
+        "node": visit.node_id,
+        "item": describe(visit.lineage),
+        "status": visit.status,
+        "attempt": visit.attempt,
+        "at": to_iso(visit.at_ms),
+        "duration_ms": visit.duration_ms,
+        "output": visit.output,
+        "output_ref": visit.output_ref,
+        "error": msgspec.json.decode(visit.error) if visit.error else None,
+    }
+
+
+# -- parts of one run ------------------------------------------------------------------------------
+
+
+@click.command(
+    epilog=examples(
+        f"onward runs nodes {SAMPLE_RUN}", f"onward runs nodes {SAMPLE_RUN} -o jsonl | jq .visits"
+    )
+)
+@run_argument
+@output
+@engine_options
+def nodes(execution_id: str, form: str, engine: EngineAddress) -> int:
+    """List the nodes of a run, with the results of their visits."""
+
+    def row(node: Mapping[str, Any]) -> list[Cell]:
+        from onward.cli.output.tables import duration_cell, time_cell
+
+        counts = ", ".join(f"{count} {status}" for status, count in node["visits"].items())
+        busy, last = duration_cell(node, "busy_ms"), time_cell(node["last_at"])
+        return [node["node_id"], node["type"] or "", counts, busy, last]
+
+    headings = ("node", "type", "visits", "busy", "last")
+    path = f"/runs/{execution_id}/nodes"
+    return _list(engine, form, path, {}, id_of="node_id", headings=headings, row=row)
+
+
+@click.command(
+    epilog=examples(
+        f"onward runs items {SAMPLE_RUN} each",
+        f"onward runs items {SAMPLE_RUN} each --limit 1000 -o json",
+    )
+)
+@run_argument
 @click.argument("split")
-@_limit
+@options.limit
 @output
-@place
-def items(execution_id: str, split: str, limit: int, output: str, **given: Any) -> int:
-    """List the items of the node SPLIT that something was recorded of."""
+@engine_options
+def items(execution_id: str, split: str, limit: int, form: str, engine: EngineAddress) -> int:
+    """List the recorded items of the node SPLIT."""
 
-    def row(one: Mapping[str, Any]) -> list[Cell]:
-        from onward.cli.output.tables import moment
+    def row(item: Mapping[str, Any]) -> list[Cell]:
+        from onward.cli.output.tables import time_cell
 
-        failed = str(one["failed_visits"]) if one["failed_visits"] else ""
-        return [one["item"], str(one["visits"]), (failed, "red"), moment(one["last_at"])]
+        failed = str(item["failed_visits"]) if item["failed_visits"] else ""
+        return [item["item"], str(item["visits"]), (failed, "red"), time_cell(item["last_at"])]
 
-    path, query = f"/runs/{execution_id}/items", {"split": split, "limit": min(limit, 200)}
     headings = ("item", "visits", "failed", "last")
-    return _list(given, output, path, query, "item", headings, row, limit)
+    path, query = f"/runs/{execution_id}/items", {"split": split}
+    return _list(engine, form, path, query, id_of="item", headings=headings, row=row, limit=limit)
 
 
 @click.command(
     epilog=examples(
-        f"onward runs visits {_RUN} --node charge --status failed",
-        f"onward runs visits {_RUN} --item 'users[5]' -o jsonl",
+        f"onward runs visits {SAMPLE_RUN} --node charge --status failed",
+        f"onward runs visits {SAMPLE_RUN} --item 'users[5]' -o jsonl",
     )
 )
-@execution
+@run_argument
 @_node
-@option("--status", metavar="STATUS", default="", help="success, failed or waiting.")
-@option("--item", metavar="ITEM", default=None, help="Only inside this item: users[5].")
-@_limit
+@option("--status", metavar="STATUS", default="", help="Only success, failed or waiting.")
+@option("--item", metavar="ITEM", default=None, help=ITEM_HELP)
+@options.limit
 @output
-@place
+@engine_options
 def visits(
     execution_id: str,
     node: str,
     status: str,
     item: str | None,
     limit: int,
-    output: str,
-    **given: Any,
+    form: str,
+    engine: EngineAddress,
 ) -> int:
-    """List what visits of nodes came to: one line for each attempt of each item."""
-    query = {"node_id": node, "status": status, "item": item, "limit": min(limit, 200)}
-    headings = ("node", "item", "status", "attempt", "took", "error")
-    path = f"/runs/{execution_id}/visits"
-    return _list(given, output, path, query, "token_id", headings, visit_row, limit)
+    """List the visits of nodes and their results: one line for each attempt of each item."""
+    return _list(
+        engine,
+        form,
+        f"/runs/{execution_id}/visits",
+        {"node_id": node, "status": status, "item": item},
+        id_of="token_id",
+        headings=_VISIT_HEADINGS,
+        row=_visit_row,
+        limit=limit,
+    )
+
+
+def _visit_row(visit: Mapping[str, Any]) -> list[Cell]:
+    from onward.cli.output.tables import duration_cell, error_cell, status_cell
+
+    return [
+        visit["node_id"] if "node_id" in visit else visit["node"],
+        visit["item"],
+        status_cell(visit),
+        str(visit["attempt"]),
+        duration_cell(visit),
+        error_cell(visit["error"]),
+    ]
 
 
 @click.command(
     epilog=examples(
-        f"onward runs logs {_RUN}",
-        f"onward runs logs {_RUN} --node charge --level warning -o jsonl",
+        f"onward runs logs {SAMPLE_RUN}",
+        f"onward runs logs {SAMPLE_RUN} --node charge --level warning -o jsonl",
     )
 )
-@execution
+@run_argument
 @_node
 @option(
     "--level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
+    type=click.Choice(options.LOG_LEVELS),
     default="debug",
     show_default=True,
-    help="The least important line to list.",
+    help="The lowest level to list.",
 )
-@_limit
+@options.limit
 @output
-@place
-def logs(execution_id: str, node: str, level: str, limit: int, output: str, **given: Any) -> int:
-    """List the lines that nodes wrote to the log; at most 100 of a visit are kept."""
+@engine_options
+def logs(
+    execution_id: str, node: str, level: str, limit: int, form: str, engine: EngineAddress
+) -> int:
+    """List the log lines of the nodes; at most 100 are stored for a visit."""
 
-    def row(one: Mapping[str, Any]) -> list[Cell]:
-        colour = {"warning": "yellow", "error": "red"}.get(one["level"], "")
-        return [one["at"], (one["level"], colour), one["node_id"], one["item"], one["message"]]
+    def row(line: Mapping[str, Any]) -> list[Cell]:
+        colour = {"warning": "yellow", "error": "red"}.get(line["level"], "")
+        return [line["at"], (line["level"], colour), line["node_id"], line["item"], line["message"]]
 
-    query = {"node_id": node, "level": level, "limit": min(limit, 200)}
-    headings = ("at", "level", "node", "item", "message")
     return _list(
-        given, output, f"/runs/{execution_id}/logs", query, "message", headings, row, limit
+        engine,
+        form,
+        f"/runs/{execution_id}/logs",
+        {"node_id": node, "level": level},
+        id_of="message",
+        headings=("at", "level", "node", "item", "message"),
+        row=row,
+        limit=limit,
     )
 
 
 @click.command(
     epilog=examples(
-        f"onward runs data {_RUN} '$greet'", f"onward runs data {_RUN} '$orders' --pointer /0/lines"
+        f"onward runs data {SAMPLE_RUN} '$greet'",
+        f"onward runs data {SAMPLE_RUN} '$orders' --pointer /0/lines",
     )
 )
-@execution
+@run_argument
 @click.argument("entry", required=False)
 @option("--visit", metavar="TOKEN", default=None, help="The output of this visit; with --node.")
 @_node
 @option("--ref", metavar="HASH", default=None, help="A stored value, by its hash.")
 @option("--pointer", metavar="POINTER", default="", help="A JSON pointer to a part of the value.")
-@place
+@engine_options
 def data(
     execution_id: str,
     entry: str | None,
@@ -176,100 +351,66 @@ def data(
     node: str,
     ref: str | None,
     pointer: str,
-    **given: Any,
+    engine: EngineAddress,
 ) -> int:
-    """Print a value of a run: ENTRY of what it left, such as '$greet'; without one, their names."""
+    """Print the value ENTRY of a run, such as '$greet'. Without ENTRY, list the entries."""
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_pretty
+    async def work(client: AsyncEngine) -> int:
+        from onward.cli.output.console import print_pretty
         from onward.cli.output.tables import print_table
 
-        run = engine.run(execution_id)
+        run = client.run(execution_id)
         if entry is None and visit is None and ref is None:
-            known = await run.context()
-            print_table(("entry", "bytes"), [(name, str(size)) for name, size in known.items()])
-            return 0
+            sizes = await run.context()
+            print_table(("entry", "bytes"), [(name, str(size)) for name, size in sizes.items()])
+            return exit_codes.OK
         which = {"token_id": visit, "node_id": node or None, "ref": ref}
         print_pretty(await run.value(entry, pointer=pointer, **which))
-        return 0
+        return exit_codes.OK
 
-    return server.talk(server.where(given), ask)
-
-
-def visit_row(one: Mapping[str, Any]) -> list[Cell]:
-    """Return a visit as a line of a table."""
-    from onward.cli.output import tables
-
-    error = one["error"]
-    return [
-        one["node_id"],
-        one["item"],
-        tables.status(one),
-        str(one["attempt"]),
-        tables.took(one),
-        (f"{error['message']} [{error['code']}]" if error else "", "red"),
-    ]
-
-
-def _list(
-    given: dict[str, Any],
-    form: str,
-    path: str,
-    query: Mapping[str, Any],
-    id_of: str,
-    headings: Sequence[str],
-    row: Any,
-    limit: int | None = None,
-) -> int:
-    def found(engine: AsyncEngine) -> Found:
-        return engine.pages(dict[str, Any], path, **query)
-
-    return tell_all(given, form, found, id_of=id_of, headings=headings, row=row, limit=limit)
-
-
-# -- `onward runs definition` and `family`: where a run comes from, and what came from it.
+    return ask(engine, work)
 
 
 @click.command(
-    epilog=examples(f"onward runs definition {RUN}", f"onward runs definition {RUN} | jq .nodes")
+    epilog=examples(
+        f"onward runs definition {SAMPLE_RUN}", f"onward runs definition {SAMPLE_RUN} | jq .nodes"
+    )
 )
-@execution
-@place
-def definition(execution_id: str, **given: Any) -> int:
-    """Print the document of a run as it was when the run started, as JSON."""
-
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_pretty
-
-        print_pretty(await engine.run(execution_id).definition())
-        return 0
-
-    return server.talk(server.where(given), ask)
+@run_argument
+@engine_options
+def definition(execution_id: str, engine: EngineAddress) -> int:
+    """Print the document that the run was started with, as JSON."""
+    return show_answer(
+        engine, "table", lambda client: client.run(execution_id).definition(), id_of="id"
+    )
 
 
-@click.command(epilog=examples(f"onward runs family {RUN}", f"onward runs family {RUN} -o json"))
-@execution
+@click.command(
+    epilog=examples(f"onward runs family {SAMPLE_RUN}", f"onward runs family {SAMPLE_RUN} -o json")
+)
+@run_argument
 @output
-@place
-def family(execution_id: str, output: str, **given: Any) -> int:
-    """Show the run that started a run, and the runs that it started itself."""
+@engine_options
+def family(execution_id: str, form: str, engine: EngineAddress) -> int:
+    """Show the parent of a run and its child runs."""
 
-    async def look(engine: AsyncEngine) -> dict[str, Any]:
-        return {"execution_id": execution_id, **await engine.run(execution_id).family()}
+    async def work(client: AsyncEngine) -> dict[str, Any]:
+        return {"execution_id": execution_id, **await client.run(execution_id).family()}
 
     def people(found: Mapping[str, Any]) -> None:
         from onward.cli.output.tables import print_table
 
-        above = [("parent", found["parent"])] if found["parent"] else []
-        rows = [_row(word, one) for word, one in (*above, *(("child", c) for c in found["items"]))]
-        print_table(("is its", "run", "started by", "status", "waited for"), rows)
+        relatives = [("parent", found["parent"])] if found["parent"] else []
+        relatives += [("child", child) for child in found["items"]]
+        headings = ("relation", "run", "started by", "status", "waited for")
+        print_table(headings, [_relative_row(word, run) for word, run in relatives])
 
-    return tell(given, output, look, id_of="execution_id", people=people)
+    return show_answer(engine, form, work, id_of="execution_id", people=people)
 
 
-def _row(word: str, one: Mapping[str, Any]) -> list[Cell]:
+def _relative_row(word: str, run: Mapping[str, Any]) -> list[Cell]:
     from onward.cli.output.tables import COLOURS
 
-    status = one["status"] or ""
-    waits = "yes" if one["waits"] else "no"
-    return [word, one["execution_id"], one["node_id"], (status, COLOURS.get(status, "")), waits]
+    status = run["status"] or ""
+    waits = "yes" if run["waits"] else "no"
+    return [word, run["execution_id"], run["node_id"], (status, COLOURS.get(status, "")), waits]

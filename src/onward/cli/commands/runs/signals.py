@@ -2,100 +2,117 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from onward.cli import options
-from onward.cli.commands.runs.selection import RUN, execution
-from onward.cli.engines import server
-from onward.cli.engines.server import one_by_one, output, place, table_of, tell, tell_all
+from onward.cli.commands.runs.selection import SAMPLE_RUN, run_argument
+from onward.cli.engines.engine import (
+    EngineAddress,
+    engine_options,
+    output,
+    show,
+    show_all,
+    stream_of,
+    table_of,
+)
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
     from onward.cli.output.tables import Cell
-import re
 
 _SIGNALS = ("signal", "key", "sent", "from", "payload")
 _WAITS = ("node", "item", "for", "decided", "until", "link")
+_LINK = re.compile(r"(?P<server>https?://[^/?#]+)(?P<path>/[^?#]*)")
+_payload = options.value("The payload: the output of the waiting node.  [default: null]")
 
 
 @click.command(
     epilog=examples(
-        f"onward runs signal {RUN} paid -i amount:=120 --once invoice-17",
-        f"onward runs signal {RUN} shipped --key 'orders[3]' --server http://onward:8700",
+        f"onward runs signal {SAMPLE_RUN} paid -i amount:=120 --once invoice-17",
+        f"onward runs signal {SAMPLE_RUN} shipped --key 'orders[3]' --server http://onward:8700",
     )
 )
-@execution
+@run_argument
 @click.argument("name", metavar="SIGNAL")
-@options.value("What it brings: the output of the node that waits.  [default: null]")
+@_payload
 @option(
     "--key",
     envvar="ONWARD_SIGNAL_KEY",
     metavar="TEXT",
     default="",
-    help="Which of the waits for it; inside a split the item, such as users[5].",
+    help="Which wait for the signal; inside a split the item, such as users[5].",
 )
-@option("--once", metavar="TEXT", default=None, help="Sending again with the same text is once.")
+@option("--once", metavar="TEXT", default=None, help="Send the signal only once for this text.")
 @output
-@place
+@engine_options
 def signal(
-    execution_id: str, name: str, key: str, once: str | None, output: str, **given: Any
+    execution_id: str,
+    name: str,
+    value: Any,
+    key: str,
+    once: str | None,
+    form: str,
+    engine: EngineAddress,
 ) -> int:
-    """Send SIGNAL to a run. A signal that nobody waits for yet is kept."""
-    from onward.cli.input.run_input import read_if_given
-
-    value = read_if_given(given.pop("whole"), given.pop("pairs"))
-    return tell(
-        given,
-        output,
-        lambda engine: engine.run(execution_id).signal(name, value, key=key, signal_id=once),
+    """Send SIGNAL to a run. It is stored until a node waits for it."""
+    return show(
+        engine,
+        form,
+        lambda client: client.run(execution_id).signal(name, value, key=key, signal_id=once),
         id_of="signal_id",
-        people=table_of(_SIGNALS, _sent),
+        people=table_of(_SIGNALS, _signal_row),
         need="run",
-        run=execution_id,
+        run_id=execution_id,
     )
 
 
 @click.command(
     epilog=examples(
-        f"onward runs signals {RUN}", f"onward runs signals {RUN} -o jsonl | jq .payload"
+        f"onward runs signals {SAMPLE_RUN}",
+        f"onward runs signals {SAMPLE_RUN} -o jsonl | jq .payload",
     )
 )
-@execution
+@run_argument
 @output
-@place
-def signals(execution_id: str, output: str, **given: Any) -> int:
-    """List the signals that were sent to a run, in their order."""
-    return tell_all(
-        given,
-        output,
-        lambda engine: engine.run(execution_id).signals(),
+@engine_options
+def signals(execution_id: str, form: str, engine: EngineAddress) -> int:
+    """List the signals that were sent to a run, in order."""
+    return show_all(
+        engine,
+        form,
+        lambda client: client.run(execution_id).signals(),
         id_of="signal_id",
         headings=_SIGNALS,
-        row=_sent,
+        row=_signal_row,
     )
 
 
 @click.command(
-    epilog=examples(f"onward runs waits {RUN}", f"onward runs waits {RUN} -o json | jq '.[].links'")
+    epilog=examples(
+        f"onward runs waits {SAMPLE_RUN}",
+        f"onward runs waits {SAMPLE_RUN} -o json | jq '.[].links'",
+    )
 )
-@execution
+@run_argument
 @output
-@place
-def waits(execution_id: str, output: str, **given: Any) -> int:
-    """List what a run waits for from outside, with the signed links that end each wait.
+@engine_options
+def waits(execution_id: str, form: str, engine: EngineAddress) -> int:
+    """List the signals and approvals that a run waits for, with the signed links that give them.
 
-    Whoever has a link may use it: hand it only to whom it is for. `onward approvals` decides here.
+    A link works for everyone who has it: share it only with the person it is for.
     """
-    return tell_all(
-        given,
-        output,
-        lambda engine: one_by_one(engine.run(execution_id).waits()),
+    return show_all(
+        engine,
+        form,
+        lambda client: stream_of(client.run(execution_id).waits()),
         id_of="node_id",
         headings=_WAITS,
-        row=_waited,
+        row=_wait_row,
     )
 
 
@@ -106,68 +123,64 @@ def waits(execution_id: str, output: str, **given: Any) -> int:
     )
 )
 @click.argument("link")
-@options.value("What it brings: the output of the node that waits.  [default: null]")
+@_payload
 @output
-@place
-def callback(link: str, output: str, **given: Any) -> int:
-    """Resume a wait by the signed LINK that `waits` tells; again is the same as once."""
-    from onward.cli.input.run_input import read_if_given
-    from onward.cli.output.tables import show_one
+@engine_options
+def callback(link: str, value: Any, form: str, engine: EngineAddress) -> int:
+    """Complete a wait by its signed LINK, which `waits` lists. Repeating it has no effect."""
 
-    value = read_if_given(given.pop("whole"), given.pop("pairs"))
+    def people(sent: Mapping[str, Any]) -> None:
+        click.echo(f"signal {sent['signal']} was sent to {sent['execution_id']}")
 
-    async def ask(engine: Any) -> int:
-        taken = await engine.call_back(link, value)
-        said = f"signal {taken['signal']} was sent to {taken['execution_id']}"
-        show_one(taken, output, id_of="execution_id", people=lambda: click.echo(said))
-        return 0
-
-    return server.talk(where_of(link, given), ask)
-
-
-def _sent(one: Mapping[str, Any]) -> list[Cell]:
-    from onward.cli.output.tables import brief, moment
-
-    payload = brief(one["payload"]) if one["payload_carried"] else "(large)"
-    return [one["signal"], one["key"], moment(one["sent_at"]), one["sender"], payload]
+    return show(
+        engine_of_link(link, engine),
+        form,
+        lambda client: client.call_back(link, value),
+        id_of="execution_id",
+        people=people,
+    )
 
 
-def _waited(one: Mapping[str, Any]) -> list[Cell]:
-    from onward.cli.output.tables import moment
+def _signal_row(signal: Mapping[str, Any]) -> list[Cell]:
+    from onward.cli.output.tables import json_cell, time_cell
+
+    payload = json_cell(signal["payload"]) if signal["payload_carried"] else "(large)"
+    sent_at = time_cell(signal["sent_at"])
+    return [signal["signal"], signal["key"], sent_at, signal["sender"], payload]
+
+
+def _wait_row(wait: Mapping[str, Any]) -> list[Cell]:
+    from onward.cli.output.tables import time_cell
 
     what = {
-        "signal": f"signal {one['signal']}{' ' + one['key'] if one['key'] else ''}",
-        "approval": one["message"] or "a decision",
-        "run": f"run {one['execution_id']}",
+        "signal": f"signal {wait['signal']}{' ' + wait['key'] if wait['key'] else ''}",
+        "approval": wait["message"] or "a decision",
+        "run": f"run {wait['execution_id']}",
         "event": "an event",
-    }[one["kind"]]
-    decided = f"{len(one['decisions'])} of {one['required']}" if one["required"] else ""
-    links = [f"{each['approver']}: {each['url']}" for each in one["links"]]
-    link = one["callback_url"] or "\n".join(links) or one["no_links"] or ""
-    return [one["node_id"], one["item"], what, decided, moment(one["expires_at"]), link]
+    }[wait["kind"]]
+    decided = f"{len(wait['decisions'])} of {wait['required']}" if wait["required"] else ""
+    links = [f"{link['approver']}: {link['url']}" for link in wait["links"]]
+    link = wait["callback_url"] or "\n".join(links) or wait["no_links"] or ""
+    return [wait["node_id"], wait["item"], what, decided, time_cell(wait["expires_at"]), link]
 
 
-# -- Signed links, and the server that they are for.
-
-
-_LINK = re.compile(r"(?P<server>https?://[^/?#]+)(?P<path>/[^?#]*)")
+# -- signed links ----------------------------------------------------------------------------------
 
 
 def is_link(text: str) -> bool:
-    """Return whether something is a link, and not the id of a run."""
+    """Return whether a text is a link, and not the id of a run."""
     return _LINK.fullmatch(text) is not None
 
 
-def where_of(link: str, given: dict[str, Any]) -> server.ServerAddress:
-    """Return the server that a link is for, unless another one is named.
+def engine_of_link(link: str, engine: EngineAddress) -> EngineAddress:
+    """Return the server of a link, unless another one is named.
 
-    Whoever has a link needs nothing else: a token is shown only to a server that is named.
+    A link needs no token: one is sent only to a server that is named.
     """
-    at = server.where(given)
+    if engine.server:
+        return engine
     found = _LINK.fullmatch(link)
-    if at.server:
-        return at
     if found is None:
-        raise click.UsageError(f"{link[:80]!r} is no link: it begins with http:// or https://")
-    before = found["path"].partition("/api/v1/")[0]
-    return server.ServerAddress(found["server"] + before, None, at.database)
+        raise click.UsageError(f"{link[:80]!r} is not a link: it begins with http:// or https://")
+    prefix = found["path"].partition("/api/v1/")[0]
+    return replace(engine, server=found["server"] + prefix, token=None)

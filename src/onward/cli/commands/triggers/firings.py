@@ -1,6 +1,4 @@
-"""
-`onward triggers next`, `preview`, `fire`, `backfill` and `firings`: when triggers fire, or did.
-"""
+"""`onward triggers next`, `preview`, `fire`, `backfill` and `firings`: when triggers fire."""
 
 from __future__ import annotations
 
@@ -9,24 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli import options
+from onward.cli import exit_codes, options
 from onward.cli.commands.completion import trigger_ids
-from onward.cli.commands.triggers.options import schedule, schedule_of
-from onward.cli.engines import server
-from onward.cli.engines.server import output, place, tell_all
+from onward.cli.commands.triggers.options import schedule_of, schedule_options
+from onward.cli.engines.engine import (
+    EngineAddress,
+    ask,
+    engine_options,
+    output,
+    show_all,
+)
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
     from onward.cli.output.tables import Cell
     from onward.client import AsyncEngine
 
-FIRED = ("due", "cause", "state", "run", "error")
+FIRING_HEADINGS = ("due", "cause", "state", "run", "error")
 
-trigger_name = click.argument("trigger_id", metavar="TRIGGER", shell_complete=trigger_ids)
+trigger_argument = click.argument("trigger_id", metavar="TRIGGER", shell_complete=trigger_ids)
 _count = option(
-    "--count", type=click.IntRange(1, 100), default=5, show_default=True, help="How many."
+    "--count", type=click.IntRange(1, 100), default=5, show_default=True, help="How many times."
 )
-_after = option("--after", metavar="TIME", help="RFC 3339.  [default: now]")
+_after = option("--after", metavar="TIME", help="An RFC 3339 time.  [default: now]")
 
 
 @click.command(
@@ -36,18 +39,20 @@ _after = option("--after", metavar="TIME", help="RFC 3339.  [default: now]")
         "onward triggers next nightly --after 2026-10-24T00:00:00Z",
     ),
 )
-@trigger_name
+@trigger_argument
 @_count
 @_after
 @output
-@place
-def next_times(trigger_id: str, count: int, after: str | None, output: str, **given: Any) -> int:
-    """Print when a schedule is due next, a line for each time, in UTC."""
+@engine_options
+def next_times(
+    trigger_id: str, count: int, after: str | None, form: str, engine: EngineAddress
+) -> int:
+    """Print the next times of a schedule, one per line, in UTC."""
 
-    async def ask(engine: AsyncEngine) -> int:
-        return _print_times(await engine.next_times(trigger_id, count, after), output)
+    async def work(client: AsyncEngine) -> int:
+        return _print_times(await client.next_times(trigger_id, count, after), form)
 
-    return server.talk(server.where(given), ask)
+    return ask(engine, work)
 
 
 @click.command(
@@ -56,19 +61,21 @@ def next_times(trigger_id: str, count: int, after: str | None, output: str, **gi
         "onward triggers preview --every 90m --after 2026-10-24T00:00:00Z",
     )
 )
-@schedule
+@schedule_options
 @_count
 @_after
 @output
-@place
-def preview(count: int, after: str | None, output: str, **given: Any) -> int:
-    """Print when a schedule would be due, a line for each time, in UTC; nothing is kept."""
-    settings = schedule_of(given)
+@engine_options
+def preview(
+    count: int, after: str | None, form: str, engine: EngineAddress, **schedule: Any
+) -> int:
+    """Print the times of a schedule without storing it, one per line, in UTC."""
+    settings = schedule_of(schedule)
 
-    async def ask(engine: AsyncEngine) -> int:
-        return _print_times(await engine.preview_schedule(settings, count, after), output)
+    async def work(client: AsyncEngine) -> int:
+        return _print_times(await client.preview_schedule(settings, count, after), form)
 
-    return server.talk(server.where(given), ask, need="write")
+    return ask(engine, work, need="write")
 
 
 @click.command(
@@ -77,29 +84,25 @@ def preview(count: int, after: str | None, output: str, **given: Any) -> int:
         "onward triggers fire greeting -i name=Ada --key greeting-1",
     )
 )
-@trigger_name
-@options.value("The input.  [default: the trigger's]")
-@options.idempotency_key("Firing again with the same key fires nothing.")
+@trigger_argument
+@options.value("The input of the run.  [default: the trigger's]")
+@options.idempotency_key("Fire once: firing again with the same key does nothing.")
 @output
-@place
-def fire(trigger_id: str, key: str | None, output: str, **given: Any) -> int:
-    """Start a run now, and print its id. In a file the command waits for its end."""
-    from onward.cli.input.run_input import read_if_given
+@engine_options
+def fire(trigger_id: str, value: Any, key: str | None, form: str, engine: EngineAddress) -> int:
+    """Start a run now and print its id. On a database file the command waits for its end."""
 
-    at = server.where(given)
-    value = read_if_given(given["whole"], given["pairs"])
-
-    async def ask(engine: AsyncEngine) -> int:
+    async def work(client: AsyncEngine) -> int:
         from onward.cli.output.tables import show_one
 
-        fired = await engine.fire_trigger(trigger_id, value, key=key)
-        run = fired["execution_id"]
-        show_one(fired, output, id_of="execution_id", people=lambda: click.echo(run))
-        if not at.server:
-            await engine.run(run).result()
-        return 0
+        firing = await client.fire_trigger(trigger_id, value, key=key)
+        run_id = firing["execution_id"]
+        show_one(firing, form, id_of="execution_id", people=lambda: click.echo(run_id))
+        if not engine.server:
+            await client.run(run_id).result()
+        return exit_codes.OK
 
-    return server.talk(at, ask, need="run")
+    return ask(engine, work, need="run")
 
 
 @click.command(
@@ -108,34 +111,34 @@ def fire(trigger_id: str, key: str | None, output: str, **given: Any) -> int:
         "onward triggers backfill nightly --from 2026-03-01 --until 2026-03-08 --overlap allow",
     )
 )
-@trigger_name
-@option("--from", "start_at", required=True, metavar="TIME", help="RFC 3339, or a day.")
-@option("--until", "end_at", required=True, metavar="TIME", help="RFC 3339, or a day.")
+@trigger_argument
+@option("--from", "start_at", required=True, metavar="TIME", help="An RFC 3339 time, or a day.")
+@option("--until", "end_at", required=True, metavar="TIME", help="An RFC 3339 time, or a day.")
 @option(
     "--overlap",
     type=click.Choice(["queue", "allow"]),
     default="queue",
     show_default=True,
-    help="One run after the other, or all at once.",
+    help="Start the runs one after the other, or all at once.",
 )
 @output
-@place
+@engine_options
 def backfill(
-    trigger_id: str, start_at: str, end_at: str, overlap: str, output: str, **given: Any
+    trigger_id: str, start_at: str, end_at: str, overlap: str, form: str, engine: EngineAddress
 ) -> int:
-    """Fire for every time of a schedule in a range that has not fired yet."""
+    """Fire for every past time of a schedule in a range that has not fired yet."""
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_json
+    async def work(client: AsyncEngine) -> int:
+        from onward.cli.output.console import print_json
 
-        done = await engine.backfill_trigger(trigger_id, start_at, end_at, overlap=overlap)
-        if output == "table":
+        done = await client.backfill_trigger(trigger_id, start_at, end_at, overlap=overlap)
+        if form == "table":
             click.echo(f"{done['added']} of {done['times']} times will fire")
         else:
             print_json(done)
-        return 0
+        return exit_codes.OK
 
-    return server.talk(server.where(given), ask, need="write")
+    return ask(engine, work, need="write")
 
 
 @click.command(
@@ -143,46 +146,49 @@ def backfill(
         "onward triggers firings nightly --limit 20", "onward triggers firings nightly -o jsonl"
     )
 )
-@trigger_name
-@option("--limit", type=click.IntRange(1), default=50, show_default=True, help="The most to list.")
+@trigger_argument
+@options.limit
 @output
-@place
-def firings(trigger_id: str, limit: int, output: str, **given: Any) -> int:
-    """List each time a trigger fired or should have, newest first; with -o ids their runs."""
-    return tell_all(
-        given,
-        output,
-        lambda engine: engine.firings(trigger_id),
+@engine_options
+def firings(trigger_id: str, limit: int, form: str, engine: EngineAddress) -> int:
+    """List the firings of a trigger, newest first, also those that were refused or skipped.
+
+    With -o ids the ids of their runs are listed.
+    """
+    return show_all(
+        engine,
+        form,
+        lambda client: client.firings(trigger_id),
         id_of="execution_id",
-        headings=FIRED,
-        row=fired_row,
+        headings=FIRING_HEADINGS,
+        row=firing_row,
         limit=limit,
     )
 
 
-def fired_row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
+def firing_row(firing: Mapping[str, Any]) -> tuple[Cell, ...]:
     """Return a firing as a line of a table."""
-    from onward.cli.output.tables import moment
+    from onward.cli.output.tables import time_cell
 
-    colour = {"started": "green", "refused": "red", "skipped": "yellow"}.get(one["state"], "")
+    colour = {"started": "green", "refused": "red", "skipped": "yellow"}.get(firing["state"], "")
     return (
-        moment(one["due_at"]),
-        one["cause"],
-        (one["state"], colour),
-        one["execution_id"] or "",
-        one["note"],
+        time_cell(firing["due_at"]),
+        firing["cause"],
+        (firing["state"], colour),
+        firing["execution_id"] or "",
+        firing["note"],
     )
 
 
 def _print_times(times: list[str], form: str) -> int:
-    from onward.cli.output.run_result import print_json
+    from onward.cli.output.console import print_json
 
     if form == "json":
         print_json(times)
-        return 0
-    for time_ in times:
+        return exit_codes.OK
+    for time in times:
         if form == "jsonl":
-            print_json(time_)
+            print_json(time)
         else:
-            click.echo(time_)
-    return 0
+            click.echo(time)
+    return exit_codes.OK

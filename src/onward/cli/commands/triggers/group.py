@@ -1,4 +1,4 @@
-"""`onward triggers`: what starts runs by itself, on a server or in the file of `onward dev`."""
+"""`onward triggers`: what starts runs, on a server or in the file of `onward dev`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onward.cli.commands.completion import workflow_ids
+from onward.cli.commands.runs.selection import workflow_option
 from onward.cli.commands.triggers.firings import (
-    FIRED,
+    FIRING_HEADINGS,
     backfill,
     fire,
-    fired_row,
+    firing_row,
     firings,
     next_times,
     preview,
-    trigger_name,
+    trigger_argument,
 )
-from onward.cli.commands.triggers.options import kinds, settings_of
-from onward.cli.engines.server import do, output, place, table_of, tell, tell_all
+from onward.cli.commands.triggers.options import settings_of, trigger_options
+from onward.cli.engines.engine import (
+    EngineAddress,
+    engine_options,
+    output,
+    remove_command,
+    show_all,
+    table_of,
+    verb_command,
+)
+from onward.cli.engines.engine import show as show_answer
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
@@ -37,32 +47,26 @@ _HEADINGS = ("trigger", "workflow", "kind", "when", "enabled", "next", "of")
     )
 )
 def triggers() -> None:
-    """Let runs start by themselves: by the clock, by requests, by events. Masters fire them."""
+    """Start runs on a schedule, by webhook or by event. Masters and `onward dev` fire triggers."""
 
 
 @triggers.command(
     name="ls", epilog=examples("onward triggers ls", "onward triggers ls --workflow order -o ids")
 )
-@option(
-    "--workflow",
-    "workflow_id",
-    metavar="WORKFLOW",
-    shell_complete=workflow_ids,
-    help="Only those of this workflow.",
-)
+@workflow_option
 @option(
     "--kind",
     type=click.Choice(["manual", "cron", "interval", "webhook", "event"]),
-    help="Only those of this kind.",
+    help="Only of this kind.",
 )
 @output
-@place
-def list_all(workflow_id: str | None, kind: str | None, output: str, **given: Any) -> int:
+@engine_options
+def list_triggers(workflow: str | None, kind: str | None, form: str, engine: EngineAddress) -> int:
     """List triggers by id."""
-    return tell_all(
-        given,
-        output,
-        lambda engine: engine.triggers(workflow_id, kind or ""),
+    return show_all(
+        engine,
+        form,
+        lambda client: client.triggers(workflow, kind or ""),
         id_of="trigger_id",
         headings=_HEADINGS,
         row=_row,
@@ -72,25 +76,25 @@ def list_all(workflow_id: str | None, kind: str | None, output: str, **given: An
 @triggers.command(
     epilog=examples("onward triggers show nightly", "onward triggers show nightly -o json")
 )
-@trigger_name
+@trigger_argument
 @output
-@place
-def show(trigger_id: str, output: str, **given: Any) -> int:
-    """Show a trigger and the last times it fired."""
+@engine_options
+def show(trigger_id: str, form: str, engine: EngineAddress) -> int:
+    """Show a trigger and its latest firings."""
 
-    async def look(engine: AsyncEngine) -> dict[str, Any]:
+    async def work(client: AsyncEngine) -> dict[str, Any]:
         path = f"/triggers/{trigger_id}/firings"
-        found = await engine.call("GET", path, query={"limit": 10})
-        return {**await engine.trigger(trigger_id), "firings": found["items"]}
+        latest = await client.call("GET", path, query={"limit": 10})
+        return {**await client.trigger(trigger_id), "firings": latest["items"]}
 
-    def people(one: Mapping[str, Any]) -> None:
+    def people(trigger: Mapping[str, Any]) -> None:
         from onward.cli.output.tables import print_table
 
-        _shown(one)
-        if one["firings"]:
-            print_table(FIRED, map(fired_row, one["firings"]))
+        _print_trigger(trigger)
+        if trigger["firings"]:
+            print_table(FIRING_HEADINGS, map(firing_row, trigger["firings"]))
 
-    return tell(given, output, look, id_of="trigger_id", people=people)
+    return show_answer(engine, form, work, id_of="trigger_id", people=people)
 
 
 @triggers.command(
@@ -101,23 +105,30 @@ def show(trigger_id: str, output: str, **given: Any) -> int:
 )
 @click.argument("trigger_id", metavar="TRIGGER")
 @click.argument("workflow_id", metavar="WORKFLOW", shell_complete=workflow_ids)
-@kinds
-@option("--disabled", is_flag=True, help="Keep it, but do not let it fire yet.")
+@trigger_options
+@option("--disabled", is_flag=True, help="Add it disabled.")
 @output
-@place
-def add(trigger_id: str, workflow_id: str, disabled: bool, output: str, **given: Any) -> int:
-    """Add TRIGGER, which starts runs of WORKFLOW: give --cron, --every, --webhook, --event or
-    --manual. The secret of a webhook is shown this once.
+@engine_options
+def add(
+    trigger_id: str,
+    workflow_id: str,
+    disabled: bool,
+    form: str,
+    engine: EngineAddress,
+    **given: Any,
+) -> int:
+    """Add TRIGGER, which starts runs of WORKFLOW.
+
+    Give --cron, --every, --webhook, --event or --manual. The secret of a webhook is printed once.
     """
     settings = settings_of(given)
 
-    async def add_it(engine: AsyncEngine) -> dict[str, Any]:
-        enabled = not disabled
-        return await engine.add_trigger(
-            workflow_id, settings, trigger_id=trigger_id, enabled=enabled
+    async def work(client: AsyncEngine) -> dict[str, Any]:
+        return await client.add_trigger(
+            workflow_id, settings, trigger_id=trigger_id, enabled=not disabled
         )
 
-    return told_once(given, output, add_it)
+    return _show_secret(engine, form, work)
 
 
 @triggers.command(
@@ -126,106 +137,70 @@ def add(trigger_id: str, workflow_id: str, disabled: bool, output: str, **given:
         "onward triggers change paid --webhook paid --respond accepted",
     )
 )
-@trigger_name
-@kinds
-@option("--disabled", is_flag=True, help="And do not let it fire.")
+@trigger_argument
+@trigger_options
+@option("--disabled", is_flag=True, help="Disable it as well.")
 @output
-@place
-def change(trigger_id: str, disabled: bool, output: str, **given: Any) -> int:
-    """Give TRIGGER other settings of its kind: all of them, as for `add`. A schedule goes on
-    from now.
+@engine_options
+def change(trigger_id: str, disabled: bool, form: str, engine: EngineAddress, **given: Any) -> int:
+    """Replace the settings of TRIGGER with others of the same kind, given as for `add`.
+
+    A schedule continues from now.
     """
     settings = settings_of(given)
 
-    async def change_it(engine: AsyncEngine) -> dict[str, Any]:
-        return await engine.change_trigger(trigger_id, settings, enabled=not disabled)
+    async def work(client: AsyncEngine) -> dict[str, Any]:
+        return await client.change_trigger(trigger_id, settings, enabled=not disabled)
 
-    return told_once(given, output, change_it)
-
-
-@triggers.command(
-    epilog=examples("onward triggers rm nightly", "onward triggers rm nightly --db a.db")
-)
-@trigger_name
-@place
-def rm(trigger_id: str, **given: Any) -> int:
-    """Remove a trigger and what is known of its firings. Its runs go on."""
-    said = f"removed {trigger_id}"
-    return do(given, said, lambda engine: engine.remove_trigger(trigger_id), need="write")
-
-
-@triggers.command(
-    epilog=examples("onward triggers enable nightly", "onward triggers enable nightly -o json")
-)
-@trigger_name
-@output
-@place
-def enable(trigger_id: str, output: str, **given: Any) -> int:
-    """Let a trigger fire from now on."""
-    return _tell(given, output, lambda engine: engine.enable_trigger(trigger_id))
-
-
-@triggers.command(
-    epilog=examples("onward triggers disable nightly", "onward triggers disable nightly -o json")
-)
-@trigger_name
-@output
-@place
-def disable(trigger_id: str, output: str, **given: Any) -> int:
-    """Let a trigger fire no more, and give up what waits, also of a backfill."""
-    return _tell(given, output, lambda engine: engine.disable_trigger(trigger_id))
+    return _show_secret(engine, form, work)
 
 
 @triggers.command(
     epilog=examples("onward triggers rotate paid", "onward triggers rotate paid --keep-previous")
 )
-@trigger_name
-@option("--keep-previous", is_flag=True, help="Let the secret before pass too, until the next.")
+@trigger_argument
+@option("--keep-previous", is_flag=True, help="Accept the old secret too, until the next rotation.")
 @output
-@place
-def rotate(trigger_id: str, keep_previous: bool, output: str, **given: Any) -> int:
-    """Give a webhook a new secret, which is shown this once."""
+@engine_options
+def rotate(trigger_id: str, keep_previous: bool, form: str, engine: EngineAddress) -> int:
+    """Replace the secret of a webhook. The new one is printed once."""
 
-    async def rotate_it(engine: AsyncEngine) -> dict[str, Any]:
-        return await engine.rotate_trigger(trigger_id, keep_previous=keep_previous)
+    async def work(client: AsyncEngine) -> dict[str, Any]:
+        return await client.rotate_trigger(trigger_id, keep_previous=keep_previous)
 
-    return told_once(given, output, rotate_it)
-
-
-for _command in (next_times, preview, fire, backfill, firings):
-    triggers.add_command(_command)
+    return _show_secret(engine, form, work)
 
 
-def told_once(
-    given: dict[str, Any], form: str, work: Callable[[AsyncEngine], Awaitable[dict[str, Any]]]
+def _show_secret(
+    engine: EngineAddress, form: str, work: Callable[[AsyncEngine], Awaitable[dict[str, Any]]]
 ) -> int:
     """Show a trigger, and its secret if it has a new one."""
 
-    def people(one: Mapping[str, Any]) -> None:
-        from onward.cli.output.run_result import say
+    def people(trigger: Mapping[str, Any]) -> None:
+        from onward.cli.output.console import say
 
-        _shown(one)
-        if one["url"]:
-            click.echo(f"url     {one['url']}")
-        if one["secret"]:
-            click.echo(f"secret  {one['secret']}")
-            say("keep the secret: it is not shown again")
+        _print_trigger(trigger)
+        if trigger["url"]:
+            click.echo(f"url     {trigger['url']}")
+        if trigger["secret"]:
+            click.echo(f"secret  {trigger['secret']}")
+            say("save the secret: it is not shown again")
 
-    return tell(given, form, work, id_of="trigger_id", people=people, need="write")
+    return show_answer(engine, form, work, id_of="trigger_id", people=people, need="write")
 
 
-def _row(one: Mapping[str, Any]) -> tuple[Cell, ...]:
-    from onward.cli.output.tables import moment
+def _row(trigger: Mapping[str, Any]) -> tuple[Cell, ...]:
+    from onward.cli.output.tables import time_cell
 
-    settings = one["settings"]
+    settings = trigger["settings"]
     return (
-        one["trigger_id"],
-        one["workflow_id"],
+        trigger["trigger_id"],
+        trigger["workflow_id"],
         settings["kind"],
         _when(settings),
-        ("yes", "green") if one["enabled"] else ("no", "yellow"),
-        moment(one["next_at"]),
-        "document" if one["of_document"] else "",
+        ("yes", "green") if trigger["enabled"] else ("no", "yellow"),
+        time_cell(trigger["next_at"]),
+        "document" if trigger["of_document"] else "",
     )
 
 
@@ -249,5 +224,39 @@ def _when(settings: Mapping[str, Any]) -> str:
             return ""
 
 
-_shown = table_of(_HEADINGS, _row)
-_tell = partial(tell, id_of="trigger_id", people=_shown, need="write")
+_print_trigger = table_of(_HEADINGS, _row)
+_verb = partial(
+    verb_command,
+    argument=trigger_argument,
+    sample="nightly",
+    id_of="trigger_id",
+    people=_print_trigger,
+    need="write",
+)
+
+for _command in (
+    _verb(
+        "triggers enable",
+        "Enable a trigger.",
+        call=lambda client, name: client.enable_trigger(name),
+    ),
+    _verb(
+        "triggers disable",
+        "Disable a trigger. Firings that are waiting, also of a backfill, are dropped.",
+        call=lambda client, name: client.disable_trigger(name),
+    ),
+    remove_command(
+        "triggers rm",
+        "Remove a trigger and the record of its firings. Its runs continue.",
+        trigger_argument,
+        lambda client, name: client.remove_trigger(name),
+        sample="nightly",
+        need="write",
+    ),
+    next_times,
+    preview,
+    fire,
+    backfill,
+    firings,
+):
+    triggers.add_command(_command)

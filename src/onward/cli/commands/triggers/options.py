@@ -1,4 +1,4 @@
-"""The options of `onward triggers add`, `change` and `preview`, and the settings they stand for."""
+"""The options of `onward triggers add`, `change` and `preview`, and the settings they describe."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from onward.cli.options import F, option
+from onward.cli.options import combine, option
 from onward.cli.output.durations import span
 
 _KINDS = {
@@ -16,84 +16,70 @@ _KINDS = {
     "event": ("source", "subject", "where"),
     "manual": ("whole",),
 }
-"""Which options go with each kind."""
-_NAMES = dict.fromkeys((*_KINDS, *(name for some in _KINDS.values() for name in some)))
-_TIMES = (
-    option(
-        "--cron", metavar="EXPRESSION", help='Minute, hour, day, month, weekday: "30 9 * * 1-5".'
-    ),
+"""Which options each kind accepts."""
+_NAMES = dict.fromkeys((*_KINDS, *(name for names in _KINDS.values() for name in names)))
+schedule_options = combine(
+    option("--cron", metavar="EXPRESSION", help='Fire by a cron expression: "30 9 * * 1-5".'),
     option("--zone", metavar="ZONE", help="The time zone of --cron.  [default: UTC]"),
-    option("--every", callback=span, metavar="SPAN", help="Again and again: 90s, 15m, 12h."),
+    option("--every", callback=span, metavar="SPAN", help="Fire at an interval: 90s, 15m, 12h."),
 )
-_OPTIONS = (
-    *_TIMES,
-    option("--webhook", metavar="PATH", help="Requests to /api/v1/hooks/PATH; - makes a path up."),
-    option("--unsigned", is_flag=True, help="Requests need no signature; the path must be -."),
+"""When a schedule is due."""
+trigger_options = combine(
+    schedule_options,
+    option(
+        "--webhook",
+        metavar="PATH",
+        help="Fire by requests to /api/v1/hooks/PATH; - generates a path that cannot be guessed.",
+    ),
+    option("--unsigned", is_flag=True, help="Accept requests without a signature; PATH must be -."),
     option(
         "--respond",
         type=click.Choice(["accepted", "result", "node"]),
-        help="Answer requests at once, or with what the run or --node comes to.",
+        help="Respond at once, with the result of the run, or with the output of --node.",
     ),
-    option("--node", "node_id", metavar="NODE", help="Whose output --respond node answers with."),
-    option("--event", metavar="TYPE", help="CloudEvents of this type; order.* for a beginning."),
-    option("--source", metavar="TEXT", help="Only events of this source."),
-    option("--subject", metavar="TEXT", help="Only events of this subject."),
-    option("--where", metavar="JQ", help="Only events of which this is true: .data.amount > 100"),
-    option("--manual", is_flag=True, help="Only when somebody fires it."),
+    option("--node", "node_id", metavar="NODE", help="The node of --respond node."),
+    option("--event", metavar="TYPE", help="Fire by CloudEvents of this type, or of order.*"),
+    option("--source", metavar="TEXT", help="Only events with this source."),
+    option("--subject", metavar="TEXT", help="Only events with this subject."),
+    option("--where", metavar="JQ", help="Only events that match: .data.amount > 100"),
+    option("--manual", is_flag=True, help="Fire only by `onward triggers fire`."),
     option(
         "--overlap",
         type=click.Choice(["skip", "queue", "allow", "cancel"]),
-        help="What a time does when the run before it goes on.  [default: skip]",
+        help="What to do while the previous run is still running.  [default: skip]",
     ),
     option(
         "--misfire",
         type=click.Choice(["skip", "once", "all"]),
-        help="What is made up for of the times nobody could fire at.  [default: once]",
+        help="Which missed times to make up for.  [default: once]",
     ),
     option("--input", "whole", metavar="JSON|@FILE|-", help="The input of the runs."),
 )
-
-
-def kinds(command: F) -> F:
-    """Add the options that say what fires, and how."""
-    for add in reversed(_OPTIONS):
-        command = add(command)
-    return command
-
-
-def schedule(command: F) -> F:
-    """Add the options that say when a schedule is due."""
-    for add in reversed(_TIMES):
-        command = add(command)
-    return command
+"""What fires a trigger, and how."""
 
 
 def schedule_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of a schedule, and return its settings."""
-    cron, zone, every = (given.pop(name) for name in ("cron", "zone", "every"))
+    """Return the settings of the schedule that the options describe."""
+    cron, zone, every = (given[name] for name in ("cron", "zone", "every"))
     if bool(cron) == bool(every):
         raise click.UsageError("give one of --cron and --every")
     if every:
         if zone:
-            raise click.UsageError("--zone does not go with --every")
+            raise click.UsageError("--zone cannot be used with --every")
         return {"kind": "interval", "every_ms": every}
     return {"kind": "cron", "expression": cron, **({"time_zone": zone} if zone else {})}
 
 
-def settings_of(whole: dict[str, Any]) -> dict[str, Any]:
-    """Take the options that say what fires, and return the settings they stand for.
-
-    UsageError unless they fit together.
-    """
-    given = {name: whole.pop(name) for name in _NAMES}
+def settings_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the trigger that the options describe; UsageError if they conflict."""
     named = [kind for kind in _KINDS if given[kind]]
     if len(named) != 1:
         raise click.UsageError("give one of --cron, --every, --webhook, --event and --manual")
     kind = named[0]
-    flags = {one for some in _KINDS.values() for one in some if given[one]}
-    for odd in sorted(flags - set(_KINDS[kind])):
+    used = {name for name in _NAMES if name not in _KINDS and given[name]}
+    for odd in sorted(used - set(_KINDS[kind])):
         option_name = {"node_id": "node", "whole": "input"}.get(odd, odd)
-        raise click.UsageError(f"--{option_name} does not go with --{kind}")
+        raise click.UsageError(f"--{option_name} cannot be used with --{kind}")
     return {name: value for name, value in _settings(kind, given).items() if value is not None}
 
 

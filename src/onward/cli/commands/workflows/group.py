@@ -1,4 +1,4 @@
-"""`onward workflows`: documents that are kept, their versions, and which of them new runs use."""
+"""`onward workflows`: stored documents, their versions, and the version that new runs use."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onward.cli.commands.completion import workflow_ids
-from onward.cli.commands.workflows.start_rules import flow
-from onward.cli.engines import server
-from onward.cli.engines.server import output, place, table_of, tell, tell_all
-from onward.cli.options import examples, option, path
+from onward.cli import exit_codes
+from onward.cli.commands.workflows.start_rules import flow, workflow_argument
+from onward.cli.engines.engine import (
+    EngineAddress,
+    FactsStream,
+    ask,
+    engine_options,
+    output,
+    show_all,
+    table_of,
+    verb_command,
+)
+from onward.cli.engines.engine import show as show_answer
+from onward.cli.options import examples, file_argument, option
 
 if TYPE_CHECKING:
     from onward.cli.output.tables import Cell
     from onward.client import AsyncEngine
 
 _HEADINGS = ("workflow", "published", "latest", "enabled", "changed")
-
-_name = click.argument("workflow_id", metavar="WORKFLOW", shell_complete=workflow_ids)
-_file = click.argument("file", type=path())
 
 
 @click.group(
@@ -31,7 +37,7 @@ _file = click.argument("file", type=path())
     )
 )
 def workflows() -> None:
-    """Keep workflows and their versions, on a server or in the file."""
+    """Manage workflows and their versions, on a server or in the file."""
 
 
 workflows.add_command(flow)
@@ -40,16 +46,16 @@ workflows.add_command(flow)
 @workflows.command(
     name="ls", epilog=examples("onward workflows ls", "onward workflows ls --search order -o ids")
 )
-@option("--search", metavar="TEXT", default="", help="Only those with this in their id.")
+@option("--search", metavar="TEXT", default="", help="Only with this text in the id.")
 @output
-@place
-def list_all(search: str, output: str, **given: Any) -> int:
+@engine_options
+def list_workflows(search: str, form: str, engine: EngineAddress) -> int:
     """List workflows by id."""
 
-    def found(engine: AsyncEngine) -> server.Found:
-        return engine.pages(dict[str, Any], "/workflows", q=search, limit=200)
+    def stream(client: AsyncEngine) -> FactsStream:
+        return client.pages(dict[str, Any], "/workflows", q=search, limit=200)
 
-    return tell_all(given, output, found, id_of="workflow_id", headings=_HEADINGS, row=_row)
+    return show_all(engine, form, stream, id_of="workflow_id", headings=_HEADINGS, row=_row)
 
 
 @workflows.command(
@@ -57,61 +63,60 @@ def list_all(search: str, output: str, **given: Any) -> int:
         "onward workflows show order", "onward workflows show order --version 3 -o json"
     )
 )
-@_name
-@option("--version", type=click.IntRange(1), help="The document of this version.")
+@workflow_argument
+@option("--version", type=click.IntRange(1), help="Print the document of this version.")
 @output
-@place
-def show(workflow_id: str, version: int | None, output: str, **given: Any) -> int:
-    """Show a workflow and its versions, or with --version the document of one."""
+@engine_options
+def show(workflow_id: str, version: int | None, form: str, engine: EngineAddress) -> int:
+    """Show a workflow and its versions, or the document of one version."""
+    if version is not None:
+        return show_answer(
+            engine, form, lambda client: client.definition(workflow_id, version), id_of="id"
+        )
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.tables import moment, print_line, print_table, show_one
+    async def work(client: AsyncEngine) -> int:
+        from onward.cli.output.tables import print_line, print_table, show_one, time_cell
 
-        if version is not None:
-            document = await engine.definition(workflow_id, version)
-            show_one(document, output, id_of="id")
-            return 0
-        one = await engine.call("GET", f"/workflows/{workflow_id}")
-        listed = [v async for v in engine.versions(workflow_id)]
+        workflow = await client.call("GET", f"/workflows/{workflow_id}")
+        rows = [
+            (str(v.version), "yes" if v.published else "", time_cell(v.created_at), v.note)
+            async for v in client.versions(workflow_id)
+        ]
 
         def people() -> None:
-            state = "enabled" if one["enabled"] else "disabled"
-            print_line(f"{workflow_id}  {state}  revision {one['revision']}", "")
-            print_table(
-                ("version", "published", "created", "note"),
-                [
-                    (str(v.version), "yes" if v.published else "", moment(v.created_at), v.note)
-                    for v in listed
-                ],
-            )
+            state = "enabled" if workflow["enabled"] else "disabled"
+            print_line(f"{workflow_id}  {state}  revision {workflow['revision']}", "")
+            print_table(("version", "published", "created", "note"), rows)
 
-        show_one(one, output, id_of="workflow_id", people=people)
-        return 0
+        show_one(workflow, form, id_of="workflow_id", people=people)
+        return exit_codes.OK
 
-    return server.talk(server.where(given), ask)
+    return ask(engine, work)
 
 
 @workflows.command(
     epilog=examples(
-        'onward workflows push order.yaml --note "a longer time-out"',
+        'onward workflows push order.yaml --note "a longer timeout"',
         "onward workflows push order.yaml --draft",
     )
 )
-@_file
-@option("--note", metavar="TEXT", default="", help="Why this version.")
-@option("--draft", is_flag=True, help="Keep the version, but let new runs not use it yet.")
+@file_argument
+@option("--note", metavar="TEXT", default="", help="A note about this version.")
+@option("--draft", is_flag=True, help="Store the version without publishing it.")
 @output
-@place
-def push(file: Path, note: str, draft: bool, output: str, **given: Any) -> int:
-    """Keep the document in FILE: a new workflow, or the next version of the one it names.
+@engine_options
+def push(file: Path, note: str, draft: bool, form: str, engine: EngineAddress) -> int:
+    """Store the document in FILE as a new workflow, or as the next version of the one it names.
 
-    A document that equals the newest version is not kept twice.
+    A document that equals the newest version is not stored again.
     """
     text = _text(file)
-    return _tell(
-        given,
-        output,
-        lambda engine: engine.push(text, note=note, publish=not draft),
+    return show_answer(
+        engine,
+        form,
+        lambda client: client.push(text, note=note, publish=not draft),
+        id_of="workflow_id",
+        people=_print_workflow,
         need="write",
     )
 
@@ -122,111 +127,77 @@ def push(file: Path, note: str, draft: bool, output: str, **given: Any) -> int:
         "onward workflows validate order.yaml --server http://onward:8700 -o json",
     )
 )
-@_file
+@file_argument
 @output
-@place
-def validate(file: Path, output: str, **given: Any) -> int:
-    """Let the engine check the document in FILE: with its node types, and in its version."""
+@engine_options
+def validate(file: Path, form: str, engine: EngineAddress) -> int:
+    """Check the document in FILE on the engine, with the node types that it has."""
     text = _text(file)
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_json, say
+    async def work(client: AsyncEngine) -> int:
+        from onward.cli.output.console import print_json, say
 
-        found = await engine.validate(text)
-        if output != "table":
+        found = await client.validate(text)
+        if form != "table":
             print_json(found)
-        for kind, some in (("error", found.errors), ("warning", found.warnings)):
-            for one in some if output == "table" else ():
-                at = ":".join(str(part) for part in (file, one.line, one.column) if part)
-                say(f"{at}: {kind}: {one.describe()}")
-        if output == "table" and found.valid:
-            click.echo(f"{file}: {found.workflow_id} is valid")
-        return 0 if found.valid else server.INVALID
+        else:
+            for severity, problems in (("error", found.errors), ("warning", found.warnings)):
+                for problem in problems:
+                    parts = (file, problem.line, problem.column)
+                    place = ":".join(str(part) for part in parts if part)
+                    say(f"{place}: {severity}: {problem.describe()}")
+            if found.valid:
+                click.echo(f"{file}: {found.workflow_id} is valid")
+        return exit_codes.OK if found.valid else exit_codes.INVALID
 
-    return server.talk(server.where(given), ask, need="write")
+    return ask(engine, work, need="write")
 
 
 @workflows.command(
     epilog=examples("onward workflows publish order", "onward workflows publish order 3")
 )
-@_name
+@workflow_argument
 @click.argument("version", type=click.IntRange(1), required=False)
 @output
-@place
-def publish(workflow_id: str, version: int | None, output: str, **given: Any) -> int:
-    """Let new runs use VERSION, or the newest. Runs that go on keep theirs."""
-    return _tell(given, output, lambda engine: engine.publish(workflow_id, version))
-
-
-@workflows.command(
-    epilog=examples("onward workflows rollback order", "onward workflows rollback order -o json")
-)
-@_name
-@output
-@place
-def rollback(workflow_id: str, output: str, **given: Any) -> int:
-    """Let new runs use the version before the published one."""
-    return _tell(given, output, lambda engine: engine.rollback(workflow_id))
-
-
-@workflows.command(
-    epilog=examples("onward workflows enable order", "onward workflows enable order -o json")
-)
-@_name
-@output
-@place
-def enable(workflow_id: str, output: str, **given: Any) -> int:
-    """Allow new runs."""
-    return _tell(given, output, lambda engine: engine.enable(workflow_id))
-
-
-@workflows.command(
-    epilog=examples("onward workflows disable order", "onward workflows disable order -o json")
-)
-@_name
-@output
-@place
-def disable(workflow_id: str, output: str, **given: Any) -> int:
-    """Allow no new runs; those that go on are not concerned."""
-    return _tell(given, output, lambda engine: engine.disable(workflow_id))
+@engine_options
+def publish(workflow_id: str, version: int | None, form: str, engine: EngineAddress) -> int:
+    """Publish VERSION, or the newest, for new runs. Existing runs keep their version."""
+    return show_answer(
+        engine,
+        form,
+        lambda client: client.publish(workflow_id, version),
+        id_of="workflow_id",
+        people=_print_workflow,
+    )
 
 
 @workflows.command(
     epilog=examples("onward workflows diff order 2 3", "onward workflows diff order 2 3 -o jsonl")
 )
-@_name
+@workflow_argument
 @click.argument("before", type=click.IntRange(1))
 @click.argument("after", type=click.IntRange(1))
 @output
-@place
-def diff(workflow_id: str, before: int, after: int, output: str, **given: Any) -> int:
-    """List every place at which versions BEFORE and AFTER differ."""
+@engine_options
+def diff(workflow_id: str, before: int, after: int, form: str, engine: EngineAddress) -> int:
+    """List the differences between the versions BEFORE and AFTER."""
 
-    async def ask(engine: AsyncEngine) -> int:
+    async def differences(client: AsyncEngine) -> FactsStream:
         import msgspec
 
-        from onward.cli.output.run_result import print_json
-        from onward.cli.output.tables import print_table
+        for difference in await client.diff(workflow_id, before, after):
+            yield msgspec.to_builtins(difference)
 
-        found = await engine.diff(workflow_id, before, after)
-        match output:
-            case "json":
-                print_json(found)
-            case "jsonl":
-                for one in found:
-                    print_json(one)
-            case "ids":
-                click.echo("\n".join(one.pointer for one in found))
-            case _:
-                text = msgspec.json.encode
-                rows = [
-                    (one.pointer, one.change, text(one.before).decode(), text(one.after).decode())
-                    for one in found
-                ]
-                print_table(("place", "change", "before", "after"), rows)
-        return 0
+    def row(difference: Mapping[str, Any]) -> list[Cell]:
+        import msgspec
 
-    return server.talk(server.where(given), ask)
+        before, after = (
+            msgspec.json.encode(difference[side]).decode() for side in ("before", "after")
+        )
+        return [difference["pointer"], difference["change"], before, after]
+
+    headings = ("place", "change", "before", "after")
+    return show_all(engine, form, differences, id_of="pointer", headings=headings, row=row)
 
 
 @workflows.command(
@@ -235,18 +206,14 @@ def diff(workflow_id: str, before: int, after: int, output: str, **given: Any) -
         "onward workflows export --server http://onward:8700 | jq '.workflows[].id'",
     )
 )
-@place
-def export(**given: Any) -> int:
-    """Print every workflow with its published document, as `import` takes it."""
+@engine_options
+def export(engine: EngineAddress) -> int:
+    """Print all workflows with their published documents, for `import`."""
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_pretty
+    async def work(client: AsyncEngine) -> dict[str, Any]:
+        return {"format": "onward-workflows-1", "workflows": await client.export_workflows()}
 
-        found = await engine.export_workflows()
-        print_pretty({"format": "onward-workflows-1", "workflows": found})
-        return 0
-
-    return server.talk(server.where(given), ask)
+    return show_answer(engine, "table", work, id_of="format")
 
 
 @workflows.command(
@@ -256,35 +223,36 @@ def export(**given: Any) -> int:
         "onward workflows export | onward workflows import /dev/stdin --server http://onward:8700",
     ),
 )
-@_file
+@file_argument
 @output
-@place
-def import_all(file: Path, output: str, **given: Any) -> int:
-    """Create or publish every workflow in FILE; nothing is changed unless each one can run."""
+@engine_options
+def import_workflows(file: Path, form: str, engine: EngineAddress) -> int:
+    """Create or publish every workflow in FILE. Nothing changes unless all of them are valid."""
     from onward.cli.input.run_input import read_run_input
     from onward.errors import InputError
 
-    whole = read_run_input(f"@{file}", ())
-    if not isinstance(whole, dict) or not isinstance(whole.get("workflows"), list):
+    content = read_run_input(f"@{file}", ())
+    if not isinstance(content, dict) or not isinstance(content.get("workflows"), list):
         raise InputError(
-            f"{file}: this is no export of workflows: `onward workflows export` makes one"
+            f"{file}: this is not an export of workflows: `onward workflows export` makes one"
         )
 
-    async def ask(engine: AsyncEngine) -> int:
-        from onward.cli.output.run_result import print_json
+    async def work(client: AsyncEngine) -> int:
+        from onward.cli.output.console import print_json
 
-        done = await engine.import_workflows(whole["workflows"])
-        if output == "table":
-            for word in ("created", "changed", "unchanged"):
-                for name in getattr(done, word):
-                    click.echo(f"{word}\t{name}")
-        elif output == "ids":
-            click.echo("\n".join((*done.created, *done.changed, *done.unchanged)))
-        else:
+        done = await client.import_workflows(content["workflows"])
+        outcomes = [
+            (outcome, name)
+            for outcome in ("created", "changed", "unchanged")
+            for name in getattr(done, outcome)
+        ]
+        if form in ("json", "jsonl"):
             print_json(done)
-        return 0
+        for outcome, name in outcomes if form in ("table", "ids") else ():
+            click.echo(name if form == "ids" else f"{outcome}\t{name}")
+        return exit_codes.OK
 
-    return server.talk(server.where(given), ask, need="write")
+    return ask(engine, work, need="write")
 
 
 def _text(file: Path) -> str:
@@ -293,18 +261,43 @@ def _text(file: Path) -> str:
     return read_text(file).decode()
 
 
-def _row(one: Mapping[str, Any]) -> list[Cell]:
-    from onward.cli.output.tables import moment
+def _row(workflow: Mapping[str, Any]) -> list[Cell]:
+    from onward.cli.output.tables import time_cell
 
-    published = one["published_version"]
+    published = workflow["published_version"]
     return [
-        one["workflow_id"],
+        workflow["workflow_id"],
         "" if published is None else str(published),
-        str(one["latest_version"]),
-        "yes" if one["enabled"] else ("no", "yellow"),
-        moment(one["changed_at"]),
+        str(workflow["latest_version"]),
+        "yes" if workflow["enabled"] else ("no", "yellow"),
+        time_cell(workflow["changed_at"]),
     ]
 
 
-_shown = table_of(_HEADINGS, _row)
-_tell = partial(tell, id_of="workflow_id", people=_shown)
+_print_workflow = table_of(_HEADINGS, _row)
+_verb = partial(
+    verb_command,
+    argument=workflow_argument,
+    sample="order",
+    id_of="workflow_id",
+    people=_print_workflow,
+)
+
+for _command in (
+    _verb(
+        "workflows rollback",
+        "Publish the version before the published one.",
+        call=lambda client, name: client.rollback(name),
+    ),
+    _verb(
+        "workflows enable",
+        "Allow new runs of a workflow.",
+        call=lambda client, name: client.enable(name),
+    ),
+    _verb(
+        "workflows disable",
+        "Refuse new runs of a workflow. Existing runs continue.",
+        call=lambda client, name: client.disable(name),
+    ),
+):
+    workflows.add_command(_command)

@@ -1,21 +1,28 @@
-"""`onward workflows flow`: how runs of a workflow may start."""
+"""`onward workflows flow`: the start rule of a workflow, for concurrency, rate and debounce."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import click
 
 from onward.cli.commands.completion import workflow_ids
-from onward.cli.engines.server import do, output, place, table_of, tell
+from onward.cli.engines.engine import (
+    EngineAddress,
+    engine_options,
+    output,
+    remove_command,
+    show,
+    table_of,
+    verb_command,
+)
 from onward.cli.options import examples, option
 from onward.cli.output.durations import span
 
 _HEADINGS = ("workflow", "key", "at once", "rate", "alone", "debounce")
-_name = click.argument("workflow_id", metavar="WORKFLOW", shell_complete=workflow_ids)
-_many = click.IntRange(1, 1_000_000)
+_count = click.IntRange(1, 1_000_000)
+workflow_argument = click.argument("workflow_id", metavar="WORKFLOW", shell_complete=workflow_ids)
 
 
 @click.group(
@@ -24,20 +31,7 @@ _many = click.IntRange(1, 1_000_000)
     )
 )
 def flow() -> None:
-    """Say how runs of a workflow may start: how many at once, how often, one for each key."""
-
-
-@flow.command(
-    epilog=examples(
-        "onward workflows flow show import", "onward workflows flow show import -o json"
-    )
-)
-@_name
-@output
-@place
-def show(workflow_id: str, output: str, **given: Any) -> int:
-    """Show the rule that runs of WORKFLOW start by."""
-    return _tell(given, output, lambda engine: engine.flow(workflow_id))
+    """Limit how runs of a workflow start: how many at once, how often, one for each key."""
 
 
 @flow.command(
@@ -47,63 +41,76 @@ def show(workflow_id: str, output: str, **given: Any) -> int:
         "onward workflows flow set import --rate 10 --per 1m",
     ),
 )
-@_name
+@workflow_argument
 @option(
     "--key",
     envvar="ONWARD_FLOW_KEY",
     metavar="EXPRESSION",
-    help="Count each of its values for itself: on $trigger.",
+    help="Apply the rule to each value of this expression on $trigger separately.",
 )
-@option("--at-once", "concurrency", type=_many, help="How many runs may go on at once.")
-@option("--rate", type=_many, help="How many may start in --per.")
+@option("--at-once", "concurrency", type=_count, help="How many runs may be running at once.")
+@option("--rate", type=_count, help="How many runs may start within --per.")
 @option("--per", "per_ms", callback=span, metavar="SPAN", help="90s, 15m, 12h.  [default: 60s]")
-@option("--alone", "singleton", is_flag=True, help="While one goes on, refuse another.")
+@option("--alone", "singleton", is_flag=True, help="Refuse a run while another one is running.")
 @option(
     "--debounce",
     "debounce_ms",
     callback=span,
     metavar="SPAN",
-    help="Wait so long, and give way to another run that comes meanwhile.",
+    help="Delay each start by this span, and drop it if another start arrives meanwhile.",
 )
 @output
-@place
-def set_rule(workflow_id: str, output: str, **given: Any) -> int:
-    """Set the rule. It replaces the one before, and counts for runs that are parked already."""
-    names = ("key", "concurrency", "rate", "per_ms", "singleton", "debounce_ms")
-    rule = {name: value for name in names if (value := given.pop(name))}
+@engine_options
+def set_rule(workflow_id: str, form: str, engine: EngineAddress, **given: Any) -> int:
+    """Set the start rule. It replaces the previous one, also for runs that are already waiting."""
+    rule = {name: value for name, value in given.items() if value}
     if not {"concurrency", "rate", "singleton", "debounce_ms"} & set(rule):
         raise click.UsageError("give --at-once, --rate, --alone or --debounce")
     if "per_ms" in rule and "rate" not in rule:
-        raise click.UsageError("--per goes with --rate")
-    return _tell(given, output, lambda engine: engine.set_flow(workflow_id, **rule))
-
-
-@flow.command(
-    epilog=examples(
-        "onward workflows flow rm import",
-        "onward workflows flow rm import --server http://onward:8700",
+        raise click.UsageError("--per needs --rate")
+    return show(
+        engine,
+        form,
+        lambda client: client.set_flow(workflow_id, **rule),
+        id_of="workflow_id",
+        people=_print_rule,
     )
-)
-@_name
-@place
-def rm(workflow_id: str, **given: Any) -> int:
-    """Take the rule away: runs start at once, also those that are parked."""
-    said = f"runs of {workflow_id} start at once"
-    return do(given, said, lambda engine: engine.drop_flow(workflow_id))
 
 
-def _row(one: Mapping[str, Any]) -> list[str]:
+def _row(rule: Mapping[str, Any]) -> list[str]:
     from onward.cli.output.durations import seconds
 
-    rate = f"{one['rate']} in {seconds(one['per_ms'])}" if one["rate"] else ""
+    rate = f"{rule['rate']} in {seconds(rule['per_ms'])}" if rule["rate"] else ""
     return [
-        one["workflow_id"],
-        one["key"],
-        str(one["concurrency"] or ""),
+        rule["workflow_id"],
+        rule["key"],
+        str(rule["concurrency"] or ""),
         rate,
-        "yes" if one["singleton"] else "",
-        seconds(one["debounce_ms"]) if one["debounce_ms"] else "",
+        "yes" if rule["singleton"] else "",
+        seconds(rule["debounce_ms"]) if rule["debounce_ms"] else "",
     ]
 
 
-_tell = partial(tell, id_of="workflow_id", people=table_of(_HEADINGS, _row))
+_print_rule = table_of(_HEADINGS, _row)
+
+flow.add_command(
+    verb_command(
+        "workflows flow show",
+        "Show the start rule of WORKFLOW.",
+        workflow_argument,
+        lambda client, name: client.flow(name),
+        sample="import",
+        id_of="workflow_id",
+        people=_print_rule,
+    )
+)
+flow.add_command(
+    remove_command(
+        "workflows flow rm",
+        "Remove the start rule: runs start at once, also those that are waiting.",
+        workflow_argument,
+        lambda client, name: client.drop_flow(name),
+        sample="import",
+        message="runs of {} start at once",
+    )
+)
