@@ -153,25 +153,25 @@ def test_a_time_limit_and_a_priority_are_set_at_the_start(served: Onward, docume
 
 
 MISTAKES = {
-    ("runs", "cancel"): "name the runs to cancel, or say which",
+    ("runs", "cancel"): "name the runs to cancel, or choose them",
     ("runs", "pause", "r1", "--workflow", "w"): "not both",
     ("runs", "retry", "--workflow", "w", "--split", "each"): "only --latest can be given",
     ("runs", "cancel", "--workflow", "w", "--limit", "0"): "0 is not in the range",
-    ("runs", "adjust", "r", "s", "--tolerate", "1", "--any-failures"): "does not go with",
+    ("runs", "adjust", "r", "s", "--tolerate", "1", "--any-failures"): "exclude each other",
     ("runs", "start", "w", "--time-limit", "soon"): "span of time",
-    ("runs", "callback", "eyJ"): "is no link",
-    ("approvals", "approve", "r1"): "say who decides: --as NAME",
+    ("runs", "callback", "eyJ"): "is not a link",
+    ("approvals", "approve", "r1"): "name the approver with --as NAME",
     ("approvals", "approve", "r 1", "--as", "ada"): "neither the id of a run nor a link",
-    ("approvals", "reject", "http://onward/api/v1/approvals/x", "--as", "ada"): "says who decides",
+    ("approvals", "reject", "http://onward/api/v1/approvals/x", "--as", "ada"): "omit --as",
     ("triggers", "preview"): "give one of --cron and --every",
-    ("triggers", "preview", "--every", "1h", "--zone", "UTC"): "--zone does not go with",
+    ("triggers", "preview", "--every", "1h", "--zone", "UTC"): "--zone cannot be used with",
     ("workflows", "flow", "set", "w"): "give --at-once, --rate, --alone or --debounce",
-    ("workflows", "flow", "set", "w", "--at-once", "1", "--per", "1m"): "--per goes with --rate",
+    ("workflows", "flow", "set", "w", "--at-once", "1", "--per", "1m"): "--per needs --rate",
     ("credentials", "add", "x", "--field", "a=b", "--type", "smtp"): "give --server",
     ("credentials", "allow", "x"): "name the workflows, or give --all",
     ("expr", "1", "--var", "x"): "write key=text",
     ("events", "ls", "--after", "x"): "it must be the place of an event",
-    ("quarantine", "ls", "--rabbitmq", "amqp://x"): "the cluster needs --redis",
+    ("quarantine", "ls", "--rabbitmq", "amqp://x"): "the cluster also needs --redis",
 }
 
 

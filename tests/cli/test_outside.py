@@ -50,9 +50,9 @@ def test_a_run_gets_its_signal_and_two_decisions(ask: Onward, asking: str, reque
     assert [{"amount": 7}] == [one["payload"] for one in listed]
     assert [("r1", "Pay?")] == [(one["execution_id"], one["message"]) for one in asked]
     assert "r1\tagreed\t\tPay?\t0 of 2\tada, bo\t" in shown
-    assert (1, True) == (stranger.code, "cy is not asked: ada, bo is" in stranger.err)
+    assert (1, True) == (stranger.code, "cy is not a pending approver: ada, bo" in stranger.err)
     assert (0, "ada decided: approve\n") == (first.code, first.out)
-    assert (1, True) == (twice.code, "ada is not asked" in twice.err)
+    assert (1, True) == (twice.code, "ada is not a pending approver" in twice.err)
     assert (0, "approve") == (second.code, second.json["decision"])
     assert "completed" == ask("runs", "show", run, "--json").json["status"]
 
@@ -60,7 +60,7 @@ def test_a_run_gets_its_signal_and_two_decisions(ask: Onward, asking: str, reque
 def _go_on(ask: Onward, request: Any, run: str, *, ended: bool = False) -> None:
     """Let a run go on until it has nothing to do: a server does so by itself."""
     if "file" in request.node.name:
-        words = ("resume", run) if ended else ("runs", "pause", run)
+        words = ("continue", run) if ended else ("runs", "pause", run)
         assert 0 == ask(*words).code
         assert ended or 0 == ask("runs", "resume", run).code
     for _ in range(600):

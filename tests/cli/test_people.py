@@ -41,7 +41,7 @@ def test_a_user_is_changed_and_removed(onward: Onward):
 
 def test_mistakes_about_users_are_told(onward: Onward):
     assert "too short" in onward("users", "add", "ada", given="short").err
-    assert "is no name" in onward("users", "add", "a b", given=PASSWORD).err
+    assert "is not a valid name" in onward("users", "add", "a b", given=PASSWORD).err
     assert "--new-password" in onward("users", "change", "ada").err
     assert 2 == onward("users", "change", "ada").code
 

@@ -131,7 +131,7 @@ MISTAKES = {
     ("workflows", "push", "broken.json"): (3, "INVALID_DEFINITION"),
     ("workflows", "validate", "broken.json"): (3, "error: /nodes: "),
     ("workflows", "push", "none.json"): (2, "there is no such file"),
-    ("workflows", "import", "broken.json"): (2, "this is no export of workflows"),
+    ("workflows", "import", "broken.json"): (2, "this is not an export of workflows"),
 }
 
 

@@ -59,7 +59,7 @@ def test_the_secret_of_a_webhook_is_shown_once(kept: Onward):
     [
         ([], "give one of"),
         (["--cron", "@daily", "--manual"], "give one of"),
-        (["--every", "1h", "--zone", "UTC"], "--zone does not go with --every"),
+        (["--every", "1h", "--zone", "UTC"], "--zone cannot be used with --every"),
         (["--every", "often"], "span of time"),
         (["--manual", "--input", "{"], "--input"),
         (["--cron", "daily"], "five fields"),

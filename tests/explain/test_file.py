@@ -19,7 +19,7 @@ from onward.languages.graph.program import compile_graph
 from support.documents import TRIGGER, chosen, node, transform, workflow
 from support.probe import Book, catalogue_with
 
-HELD = "queued or at work; if nothing serves this database, `onward resume` goes on with it"
+HELD = "queued or at work; if nothing serves this database, `onward continue` executes it"
 
 
 class Desk:

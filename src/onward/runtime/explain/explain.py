@@ -415,7 +415,7 @@ _KINDS: dict[str, Kind] = {
     "unknown": "unknown",
 }
 _STATES = {
-    "held": "queued or at work; if nothing serves this database, `onward resume` goes on with it",
+    "held": "queued or at work; if nothing serves this database, `onward continue` executes it",
     "claimed": "claimed by a worker, no result yet: it is at work, or queued again after trouble",
     "recorded": "its outcome is fixed, what follows from it is being sent",
     "followed": "finished; what follows is queued or in a worker's hands",
