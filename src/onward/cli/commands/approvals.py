@@ -15,8 +15,7 @@ from onward.cli.commands.runs.signals import engine_of_link, is_link
 from onward.cli.engines.engine import (
     EngineAddress,
     FactsStream,
-    engine_options,
-    output,
+    answer_options,
     show,
     show_all,
 )
@@ -53,11 +52,8 @@ def approvals() -> None:
     show_default=True,
     help="How many runs to search, newest first.",
 )
-@output
-@engine_options
-def list_approvals(
-    execution_ids: tuple[str, ...], limit: int, form: str, engine: EngineAddress
-) -> int:
+@answer_options
+def list_approvals(execution_ids: tuple[str, ...], limit: int, engine: EngineAddress) -> int:
     """List the pending approvals of all running runs, or of those named.
 
     With -o json or jsonl each has the signed links of the approvers who have not decided yet.
@@ -70,7 +66,7 @@ def list_approvals(
                 if wait["kind"] == "approval":
                     yield {**wait, "execution_id": run_id}
 
-    return show_all(engine, form, stream, id_of="execution_id", headings=_HEADINGS, row=_row)
+    return show_all(engine, stream, id_of="execution_id", headings=_HEADINGS, row=_row)
 
 
 async def _running(client: AsyncEngine, limit: int) -> AsyncIterator[str]:
@@ -101,15 +97,13 @@ def _decision_command(verb: str, comment: str) -> click.Command:
     @option("--node", metavar="NODE", default=None, help="The node, if several wait.")
     @option("--item", metavar="ITEM", default=None, help="The item, if several wait.")
     @option("--comment", metavar="TEXT", default="", help="A comment, recorded with the run.")
-    @output
-    @engine_options
+    @answer_options
     def command(
         what: str,
         person: str | None,
         node: str | None,
         item: str | None,
         comment: str,
-        form: str,
         engine: EngineAddress,
     ) -> int:
         by_run = re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", what) is not None
@@ -130,8 +124,8 @@ def _decision_command(verb: str, comment: str) -> click.Command:
             click.echo(f"{decision['by']} decided: {decision['decision']}")
 
         if by_run:
-            return show(engine, form, work, id_of="by", people=people, need="run", run_id=what)
-        return show(engine_of_link(what, engine), form, work, id_of="by", people=people)
+            return show(engine, work, id_of="by", people=people, need="run", run_id=what)
+        return show(engine_of_link(what, engine), work, id_of="by", people=people)
 
     return command
 

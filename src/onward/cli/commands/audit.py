@@ -8,7 +8,11 @@ from typing import Any
 import click
 
 from onward.cli import options
-from onward.cli.engines.engine import EngineAddress, engine_options, output, show_all
+from onward.cli.engines.engine import (
+    EngineAddress,
+    answer_options,
+    show_all,
+)
 from onward.cli.options import examples, option
 
 _HEADINGS = ("at", "who", "did", "to", "from")
@@ -24,15 +28,11 @@ _HEADINGS = ("at", "who", "did", "to", "from")
 @option("--action", metavar="TEXT", default="", help="Only this action, such as cancel_run.")
 @option("--target", metavar="TEXT", default="", help="Only on 'run ID', 'workflow ID' or the like.")
 @options.limit
-@output
-@engine_options
-def audit(
-    actor: str, action: str, target: str, limit: int, form: str, engine: EngineAddress
-) -> int:
+@answer_options
+def audit(actor: str, action: str, target: str, limit: int, engine: EngineAddress) -> int:
     """List changes, newest first: who did what to which object, when and from where."""
     return show_all(
         engine,
-        form,
         lambda client: client.audit(actor=actor, action=action, target=target),
         id_of="seq",
         headings=_HEADINGS,

@@ -12,7 +12,7 @@ import click
 from onward.cli import exit_codes, options
 from onward.cli.commands.completion import run_ids
 from onward.cli.commands.runs.selection import workflow_option
-from onward.cli.engines.engine import EngineAddress, ask, engine_options, output
+from onward.cli.engines.engine import EngineAddress, answer_options, ask
 from onward.cli.options import combine, examples, option
 
 if TYPE_CHECKING:
@@ -52,14 +52,12 @@ _filters = combine(
     default=None,
     help="Stop after so many.  [default: until Ctrl-C]",
 )
-@output
-@engine_options
+@answer_options
 def events(
     workflow: str | None,
     run_ids: tuple[str, ...],
     after: str | None,
     limit: int | None,
-    form: str,
     engine: EngineAddress,
 ) -> int:
     """Follow the events of all runs, from now on or from a place.
@@ -73,7 +71,7 @@ def events(
 
     async def work(client: AsyncEngine) -> int:
         stream = client.events(workflow_id=workflow, runs=run_ids, cursor=after)
-        return await _print_events(stream, form, limit)
+        return await _print_events(stream, engine.form, limit)
 
     return ask(engine, work)
 
@@ -86,14 +84,12 @@ def events(
 )
 @_filters
 @option("--limit", type=click.IntRange(1), default=None, help="How many to list.  [default: all]")
-@output
-@engine_options
+@answer_options
 def list_events(
     workflow: str | None,
     run_ids: tuple[str, ...],
     after: str | None,
     limit: int | None,
-    form: str,
     engine: EngineAddress,
 ) -> int:
     """List the past events of all runs, oldest first."""
@@ -101,8 +97,8 @@ def list_events(
 
     async def work(client: AsyncEngine) -> int:
         stream = client.past_events(workflow_id=workflow, runs=run_ids, after=int(after or 0))
-        if form != "json":
-            return await _print_events(stream, form, limit)
+        if engine.form != "json":
+            return await _print_events(stream, engine.form, limit)
         from onward.cli.output.console import print_json
 
         found: list[Event] = []
@@ -134,15 +130,13 @@ def list_events(
     help="The id; the same id is the same event.  [default: a new one]",
 )
 @options.value("The data.  [default: none]")
-@output
-@engine_options
+@answer_options
 def emit(
     kind: str,
     source: str,
     subject: str | None,
     event_id: str | None,
     value: Any,
-    form: str,
     engine: EngineAddress,
 ) -> int:
     """Send a CloudEvent of TYPE, and print the runs that it started.
@@ -167,7 +161,9 @@ def emit(
         }
         done = await client.emit({name: part for name, part in event.items() if part is not None})
         firings = done["fired"]
-        show_known(firings, form, id_of="execution_id", headings=FIRING_HEADINGS, row=firing_row)
+        show_known(
+            firings, engine.form, id_of="execution_id", headings=FIRING_HEADINGS, row=firing_row
+        )
         for reason in done["failed"]:
             say(f"  {reason}")
         for firing in firings:

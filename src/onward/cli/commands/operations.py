@@ -9,8 +9,7 @@ import click
 
 from onward.cli.engines.engine import (
     EngineAddress,
-    engine_options,
-    output,
+    answer_options,
     show,
     show_all,
     stream_of,
@@ -22,22 +21,20 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=examples("onward queue", "onward queue --server http://onward:8700 -o json"))
-@output
-@engine_options
-def queue(form: str, engine: EngineAddress) -> int:
+@answer_options
+def queue(engine: EngineAddress) -> int:
     """List the queues, and how many messages wait in each."""
-    return _list(engine, form, "queues", ("name", "messages"), "name")
+    return _list(engine, "queues", ("name", "messages"), "name")
 
 
 @click.command(
     epilog=examples("onward workers", "onward workers --server http://onward:8700 -o ids")
 )
-@output
-@engine_options
-def workers(form: str, engine: EngineAddress) -> int:
+@answer_options
+def workers(engine: EngineAddress) -> int:
     """List the workers, and when each was last seen."""
     columns = ("name", "host", "pid", "version", "slots", "started_at", "seen_at")
-    return _list(engine, form, "workers", columns, "name")
+    return _list(engine, "workers", columns, "name")
 
 
 @click.command(epilog=examples("onward timers", "onward timers --limit 10 -o jsonl"))
@@ -48,19 +45,17 @@ def workers(form: str, engine: EngineAddress) -> int:
     show_default=True,
     help="How many to list.",
 )
-@output
-@engine_options
-def timers(limit: int, form: str, engine: EngineAddress) -> int:
+@answer_options
+def timers(limit: int, engine: EngineAddress) -> int:
     """List the next timers."""
     columns = ("due_at", "execution_id", "timer_id")
-    return _list(engine, form, "timers", columns, "execution_id", limit=limit)
+    return _list(engine, "timers", columns, "execution_id", limit=limit)
 
 
 @click.command(epilog=examples("onward stats", "onward stats --since 2026-03-01T00:00:00Z -o json"))
 @option("--since", metavar="TIME", default=None, help="An RFC 3339 time.  [default: a day ago]")
-@output
-@engine_options
-def stats(since: str | None, form: str, engine: EngineAddress) -> int:
+@answer_options
+def stats(since: str | None, engine: EngineAddress) -> int:
     """Count the runs that have started, by workflow and status."""
 
     def people(found: Mapping[str, Any]) -> None:
@@ -72,15 +67,14 @@ def stats(since: str | None, form: str, engine: EngineAddress) -> int:
         ]
         print_table(("workflow", "status", "runs"), rows)
 
-    return show(engine, form, lambda client: client.stats(since), id_of="since", people=people)
+    return show(engine, lambda client: client.stats(since), id_of="since", people=people)
 
 
 @click.command(
     epilog=examples("onward whoami", "onward whoami --server http://onward:8700 -o json")
 )
-@output
-@engine_options
-def whoami(form: str, engine: EngineAddress) -> int:
+@answer_options
+def whoami(engine: EngineAddress) -> int:
     """Print your name, role and workflows on an engine, and its version."""
 
     async def work(client: AsyncEngine) -> dict[str, Any]:
@@ -92,12 +86,11 @@ def whoami(form: str, engine: EngineAddress) -> int:
         click.echo(f"{found['name'] or found['kind']}, {found['role']}{only}")
         click.echo(f"onward {server['version']}, {server['mode']}")
 
-    return show(engine, form, work, id_of="name", people=people, need="write")
+    return show(engine, work, id_of="name", people=people, need="write")
 
 
 def _list(
     engine: EngineAddress,
-    form: str,
     resource: str,
     columns: tuple[str, ...],
     id_of: str,
@@ -108,7 +101,6 @@ def _list(
 
     return show_all(
         engine,
-        form,
         lambda client: stream_of(client.listed(resource, **query)),
         id_of=id_of,
         headings=[name.replace("_at", "").replace("_id", "") for name in columns],

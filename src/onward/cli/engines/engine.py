@@ -9,7 +9,7 @@ single call.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -56,6 +56,8 @@ class EngineAddress:
     server: str | None
     token: str | None
     database: Path
+    form: str = "table"
+    """How answers are printed: the value of `--output`."""
     key_file: Path = field(default_factory=options.default_key_file)
     """The key that seals credentials and signs links, unless ONWARD_KEY is set."""
 
@@ -68,6 +70,17 @@ def engine_options(command: Callable[..., int]) -> Callable[..., int]:
         return command(engine=EngineAddress(server, token, database), **given)
 
     return server_option(token_option(options.database(run)))
+
+
+def answer_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add `--output` and the options that name an engine, for a command that prints answers."""
+
+    @engine_options
+    @wraps(command)
+    def run(*, engine: EngineAddress, form: str, **given: Any) -> int:
+        return command(engine=replace(engine, form=form), **given)
+
+    return output(run)
 
 
 # -- asking an engine ------------------------------------------------------------------------------
@@ -177,7 +190,6 @@ def _hint(problem: StorageError) -> str:
 
 def show(
     engine: EngineAddress,
-    form: str,
     work: Callable[[AsyncEngine], Awaitable[Any]],
     *,
     id_of: str,
@@ -193,7 +205,12 @@ def show(
         from onward.cli.output.tables import show_one
 
         facts = msgspec.to_builtins(await work(client))
-        show_one(facts, form, id_of=id_of, people=None if people is None else lambda: people(facts))
+        show_one(
+            facts,
+            engine.form,
+            id_of=id_of,
+            people=None if people is None else lambda: people(facts),
+        )
         return exit_codes.OK
 
     return ask(engine, answer, need=need, run_id=run_id)
@@ -201,7 +218,6 @@ def show(
 
 def show_all(
     engine: EngineAddress,
-    form: str,
     work: Callable[[AsyncEngine], FactsStream],
     *,
     id_of: str,
@@ -215,7 +231,7 @@ def show_all(
         from onward.cli.output.tables import show_list
 
         stream = work(client)
-        await show_list(stream, form, id_of=id_of, headings=headings, row=row, limit=limit)
+        await show_list(stream, engine.form, id_of=id_of, headings=headings, row=row, limit=limit)
         return exit_codes.OK
 
     return ask(engine, answer)
@@ -281,12 +297,11 @@ def verb_command(
         name=words.rpartition(" ")[2], help=help_text, epilog=examples(line, f"{line} -o json")
     )
     @argument
-    @output
-    @engine_options
-    def command(engine: EngineAddress, form: str, **named: str) -> int:
+    @answer_options
+    def command(engine: EngineAddress, **named: str) -> int:
         (name,) = named.values()
         work = lambda client: call(client, name)  # noqa: E731  (one line, used once)
-        return show(engine, form, work, id_of=id_of, people=people, need=need)
+        return show(engine, work, id_of=id_of, people=people, need=need)
 
     return command
 

@@ -31,15 +31,15 @@ class RunList:
         self._runs: dict[str, _Run] = {}
         self._stopped = False
 
-    def see(self, news: RunMessage) -> None:
+    def see(self, message: RunMessage) -> None:
         """Take note of one message."""
-        run = self._runs.setdefault(news.execution_id, _Run(news.workflow_id))
-        if isinstance(news, CompletionMessage):
-            run.ending = news
+        run = self._runs.setdefault(message.execution_id, _Run(message.workflow_id))
+        if isinstance(message, CompletionMessage):
+            run.ending = message
             return
-        run.began = run.began or news.executed_at
-        run.finished += news.status == "success"
-        run.failed += news.status == "failed"
+        run.began = run.began or message.executed_at
+        run.finished += message.status == "success"
+        run.failed += message.status == "failed"
 
     def stop(self) -> None:
         """Nothing more will be seen: what has not ended is stopped."""

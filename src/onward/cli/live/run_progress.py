@@ -84,43 +84,43 @@ class NodeProgress:
         """Take note of a split whose beginning was seen by another process."""
         self.began, self.waiting, self.items = at, 1, items
 
-    def see(self, news: NodeStatusMessage) -> None:
+    def see(self, message: NodeStatusMessage) -> None:
         """Take note of a message about this node."""
-        self.began = self.began or news.executed_at
-        self.attempt = max(self.attempt, news.attempt)
+        self.began = self.began or message.executed_at
+        self.attempt = max(self.attempt, message.attempt)
         if self.node.type in _GATHERS:
-            self._gather(news)
+            self._gather(message)
         else:
-            self._count(news)
-        if news.status in ("success", "failed"):
-            self.ended = news.executed_at
+            self._count(message)
+        if message.status in ("success", "failed"):
+            self.ended = message.executed_at
 
-    def _count(self, news: NodeStatusMessage) -> None:
-        match news.status:
+    def _count(self, message: NodeStatusMessage) -> None:
+        match message.status:
             case "running":
                 self.running += 1
-                if news.attempt > 1 and self.retrying:
+                if message.attempt > 1 and self.retrying:
                     self.retrying -= 1
             case "waiting":
                 self.running = max(0, self.running - 1)
-                self.waiting += not self._stands(news)
-                self.attempt = max(self.attempt, (news.details or {}).get("retry", 0) + 1)
-                self.items += (news.details or {}).get("items", 0)
-                self.until_ms = (news.metadata or {}).get("resume_at")
+                self.waiting += not self._stands(message)
+                self.attempt = max(self.attempt, (message.details or {}).get("retry", 0) + 1)
+                self.items += (message.details or {}).get("items", 0)
+                self.until_ms = (message.metadata or {}).get("resume_at")
             case "success":
                 self._one_less()
                 self.succeeded += 1
-                self.standing.discard(scope_of(news.lineage_stack))
+                self.standing.discard(scope_of(message.lineage_stack))
             case "failed":
                 self._one_less()
-                self._fail(news)
-                self.standing.discard(scope_of(news.lineage_stack))
+                self._fail(message)
+                self.standing.discard(scope_of(message.lineage_stack))
 
-    def _stands(self, news: NodeStatusMessage) -> bool:
+    def _stands(self, message: NodeStatusMessage) -> bool:
         """Return whether the visit that waits is known to wait already."""
         if self.node.type not in _STANDS:
             return False
-        scope = scope_of(news.lineage_stack)
+        scope = scope_of(message.lineage_stack)
         known = scope in self.standing
         self.standing.add(scope)
         return known
@@ -132,38 +132,38 @@ class NodeProgress:
         elif self.running:
             self.running -= 1
 
-    def _fail(self, news: NodeStatusMessage) -> None:
-        self.error = news.error
-        retry_at = (news.metadata or {}).get("retry_at")
+    def _fail(self, message: NodeStatusMessage) -> None:
+        self.error = message.error
+        retry_at = (message.metadata or {}).get("retry_at")
         if retry_at is None:
             self.failed += 1
             return
         self.retrying += 1
         self.until_ms = retry_at
 
-    def _gather(self, news: NodeStatusMessage) -> None:
-        scope = scope_of(news.lineage_stack)
-        match news.status:
+    def _gather(self, message: NodeStatusMessage) -> None:
+        scope = scope_of(message.lineage_stack)
+        match message.status:
             case "running":
                 return  # an arrival; the barrier itself will say what it did
             case "waiting":
-                details = news.details or {}
-                self.gathering[scope] = news.progress or Progress(
+                details = message.details or {}
+                self.gathering[scope] = message.progress or Progress(
                     details.get("arrived", 0), details.get("expected", 0)
                 )
             case "success" | "failed":
                 last = self.gathering.pop(scope, _NOTHING)
-                whole = news.progress or Progress(last.total, last.total)
+                whole = message.progress or Progress(last.total, last.total)
                 so_far = self.gathered
                 self.gathered = Progress(
                     so_far.processed + whole.processed,
                     so_far.total + whole.total,
                     so_far.failed + last.failed,
                 )
-                if news.status == "success":
+                if message.status == "success":
                     self.succeeded += 1
                 else:
-                    self._fail(news)
+                    self._fail(message)
 
 
 class RunProgress:
@@ -171,49 +171,49 @@ class RunProgress:
 
     def __init__(self, document: Document) -> None:
         self.title = document.name or document.id
-        self.nodes = {one.node.id: one for one in _in_order(document)}
+        self.nodes = {entry.node.id: entry for entry in _in_order(document)}
         self.execution_id = ""
         self.began = ""
         self.ending: CompletionMessage | None = None
         self.stopped = False
         """Whether whoever served the run has stopped: it goes on when it is resumed."""
 
-    def see(self, news: NodeStatusMessage | CompletionMessage) -> None:
+    def see(self, message: NodeStatusMessage | CompletionMessage) -> None:
         """Take note of one message of the run."""
-        if isinstance(news, CompletionMessage):
-            self.ending = news
+        if isinstance(message, CompletionMessage):
+            self.ending = message
             return
         if not self.began:
-            self.began, self.execution_id = news.executed_at, news.execution_id
-        for frame in news.lineage_stack:
+            self.began, self.execution_id = message.executed_at, message.execution_id
+        for frame in message.lineage_stack:
             split = self.nodes.get(frame.split_node_id)
             if split is not None and not split.began:
-                split.resume(news.executed_at, frame.total_items)
-        one = self.nodes.get(news.node_id)
-        if one is not None:
-            one.see(news)
+                split.resume(message.executed_at, frame.total_items)
+        entry = self.nodes.get(message.node_id)
+        if entry is not None:
+            entry.see(message)
 
-    def state_of(self, one: NodeProgress) -> State:
+    def state_of(self, entry: NodeProgress) -> State:
         """Return the state of a node, over all its visits."""
-        if self.ending is not None and one.active:
-            return "stopped" if self.ending.status != "completed" else _settled(one)
-        if one.running:
+        if self.ending is not None and entry.active:
+            return "stopped" if self.ending.status != "completed" else _settled(entry)
+        if entry.running:
             return "running"
-        if one.retrying:
+        if entry.retrying:
             return "retrying"
-        if one.waiting or one.gathering:
+        if entry.waiting or entry.gathering:
             return "waiting"
-        if one.visits:
-            more = one.splits and self.nodes[one.splits[0]].active
-            return "running" if more and self.ending is None else _settled(one)
+        if entry.visits:
+            more = entry.splits and self.nodes[entry.splits[0]].active
+            return "running" if more and self.ending is None else _settled(entry)
         return "pending" if self.ending is None else "skipped"
 
     def branches_of(self, fork: NodeProgress) -> list[NodeProgress]:
         """Return the branches of a fork of a tree."""
         stem = f"{fork.node.id}/fork/branches/"
         return [
-            one
-            for name, one in self.nodes.items()
+            entry
+            for name, entry in self.nodes.items()
             if name.startswith(stem) and name[len(stem) :].count("/") == 1
         ]
 
@@ -224,10 +224,10 @@ class RunProgress:
         return max(0, now_ms - from_iso(self.began)) if self.began else 0
 
 
-def _settled(one: NodeProgress) -> State:
-    if not one.failed:
+def _settled(entry: NodeProgress) -> State:
+    if not entry.failed:
         return "done"
-    return "partly" if one.succeeded else "failed"
+    return "partly" if entry.succeeded else "failed"
 
 
 def _in_order(document: Document) -> list[NodeProgress]:
@@ -235,7 +235,7 @@ def _in_order(document: Document) -> list[NodeProgress]:
     structure = analyse(document)
     inside: dict[tuple[str, ...], list[str]] = {}
     for name in structure.order:
-        stack = min(structure.regions.get(name, {()}), key=lambda one: (len(one), one))
+        stack = min(structure.regions.get(name, {()}), key=lambda entry: (len(entry), entry))
         if structure.nodes[name].type == "aggregator":
             stack = stack[:-1]
         inside.setdefault(stack, []).append(name)

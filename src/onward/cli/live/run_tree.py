@@ -43,9 +43,9 @@ class RunTree:
         labels = [len(_label(node)) for node in self.watch.nodes.values()]
         self._label_width = min(_LABEL_WIDTH, max(labels, default=0) + 4)
 
-    def see(self, news: RunMessage) -> None:
+    def see(self, message: RunMessage) -> None:
         """Take note of one message."""
-        self.watch.see(news)
+        self.watch.see(message)
 
     def stop(self) -> None:
         """Nothing more will be seen, also when the run has not ended."""
@@ -65,8 +65,8 @@ class RunTree:
         room = max(20, console.width - self._label_width - _WORD_WIDTH - _TIME_WIDTH - 8)
         table.add_column(no_wrap=True, overflow=overflow, max_width=room)
         shown, hidden = _chosen(self.watch, rows)
-        for one in shown:
-            table.add_row(*_row(self.watch, one, now_ms, room, plain=plain))
+        for entry in shown:
+            table.add_row(*_row(self.watch, entry, now_ms, room, plain=plain))
         parts: list[RenderableType] = [_head(self.watch, now_ms, plain=plain), table]
         if hidden:
             parts.append(_rest(self.watch, hidden, plain=plain))
@@ -104,41 +104,41 @@ def _head(watch: RunProgress, now_ms: int, *, plain: bool) -> Text:
     )
 
 
-def _label(one: NodeProgress) -> str:
-    named = one.node.name and one.node.name != one.node.id
-    label = f"{one.node.id} {one.node.name}" if named else one.node.id
-    return "   " * len(one.splits) + label
+def _label(entry: NodeProgress) -> str:
+    named = entry.node.name and entry.node.name != entry.node.id
+    label = f"{entry.node.id} {entry.node.name}" if named else entry.node.id
+    return "   " * len(entry.splits) + label
 
 
 def _row(
-    watch: RunProgress, one: NodeProgress, now_ms: int, room: int, *, plain: bool
+    watch: RunProgress, entry: NodeProgress, now_ms: int, room: int, *, plain: bool
 ) -> list[RenderableType]:
-    state = watch.state_of(one)
-    guide = ("|  " if plain else "│  ") * len(one.splits)
+    state = watch.state_of(entry)
+    guide = ("|  " if plain else "│  ") * len(entry.splits)
     label = Text.assemble((f"  {guide}", "dim"), sign(state, now_ms, plain=plain), " ")
-    label.append(one.node.id, style="dim" if state in ("pending", "skipped") else "")
-    label.append(_label(one).strip()[len(one.node.id) :], style="dim")
-    span = one.span_ms(now_ms) if watch.ending is None or one.ended else None
+    label.append(entry.node.id, style="dim" if state in ("pending", "skipped") else "")
+    label.append(_label(entry).strip()[len(entry.node.id) :], style="dim")
+    span = entry.span_ms(now_ms) if watch.ending is None or entry.ended else None
     time = Text(seconds(span) if span is not None else "", style="dim")
-    return [label, _word(watch, one, state, now_ms), time, _detail(watch, one, state, room)]
+    return [label, _word(watch, entry, state, now_ms), time, _detail(watch, entry, state, room)]
 
 
-def _word(watch: RunProgress, one: NodeProgress, state: State, now_ms: int) -> Text:
+def _word(watch: RunProgress, entry: NodeProgress, state: State, now_ms: int) -> Text:
     colour = _SIGNS[state][2]
-    left_ms = None if one.until_ms is None else max(0, one.until_ms - now_ms)
+    left_ms = None if entry.until_ms is None else max(0, entry.until_ms - now_ms)
     match state:
         case "pending":
             return Text("not started", style=colour)
         case "skipped":
             done = watch.ending is not None and watch.ending.status == "completed"
             return Text("not taken" if done else "not reached", style=colour)
-        case "retrying" if left_ms is not None and one.retrying == 1:
+        case "retrying" if left_ms is not None and entry.retrying == 1:
             return Text(f"retry in {_countdown(left_ms)}", style=colour)
-        case "waiting" if left_ms is not None and one.waiting == 1 and one.node.type == "try":
+        case "waiting" if left_ms is not None and entry.waiting == 1 and entry.node.type == "try":
             return Text(f"retry in {_countdown(left_ms)}", style=colour)
-        case "waiting" if left_ms is not None and one.waiting == 1:
+        case "waiting" if left_ms is not None and entry.waiting == 1:
             return Text(f"waiting {_countdown(left_ms)}", style=colour)
-        case "waiting" if one.node.type == "listen":
+        case "waiting" if entry.node.type == "listen":
             return Text("listening", style=colour)
         case "partly":
             return Text("partly failed", style=colour)
@@ -150,31 +150,31 @@ def _countdown(left_ms: int) -> str:
     return f"{left_ms / 1000:.1f} s" if left_ms < 1_000 else seconds(left_ms)
 
 
-def _detail(watch: RunProgress, one: NodeProgress, state: State, room: int) -> RenderableType:
+def _detail(watch: RunProgress, entry: NodeProgress, state: State, room: int) -> RenderableType:
     """Return what there is to say beyond the state: progress, counts, attempts, the error."""
-    progress = one.progress
-    if one.node.type == "aggregator" and progress.total:
+    progress = entry.progress
+    if entry.node.type == "aggregator" and progress.total:
         return _bar(progress.processed, progress.total, progress.failed)
     parts: list[tuple[str, str] | str] = []
-    if one.node.type == "merge" and state == "waiting":
+    if entry.node.type == "merge" and state == "waiting":
         parts.append(f"{progress.processed} of {progress.total} branches")
-    if one.node.type == "fork" and state == "waiting":
-        branches = watch.branches_of(one)
+    if entry.node.type == "fork" and state == "waiting":
+        branches = watch.branches_of(entry)
         ended = sum(watch.state_of(branch) in _ENDED for branch in branches)
         parts.append(f"{ended} of {len(branches)} branches ended")
-    if one.node.type == "split" and one.items:
-        parts.append(f"{one.items:,} items")
-    elif one.visits + one.running + one.waiting + one.retrying > 1:
-        parts += _counts(one)
-    elif one.attempt > 1:
-        parts.append(f"attempt {one.attempt}")
+    if entry.node.type == "split" and entry.items:
+        parts.append(f"{entry.items:,} items")
+    elif entry.visits + entry.running + entry.waiting + entry.retrying > 1:
+        parts += _counts(entry)
+    elif entry.attempt > 1:
+        parts.append(f"attempt {entry.attempt}")
     text = Text(style="dim")
     for part in parts:
         text.append(", " if text else "")
         text.append(*(part if isinstance(part, tuple) else (part,)))
     left = room - len(text) - 2
-    if one.error is not None and (one.failed or one.retrying) and left >= _REASON_WIDTH:
-        message = shortened(" ".join(one.error.message.split()), left)
+    if entry.error is not None and (entry.failed or entry.retrying) and left >= _REASON_WIDTH:
+        message = shortened(" ".join(entry.error.message.split()), left)
         text.append(", " if text else "").append(message, style="not dim red")
     return text
 
@@ -188,18 +188,18 @@ def shortened(text: str, width: int) -> str:
     return f"{text[:head]} ... {tail}" if head else f"... {tail}"
 
 
-def _counts(one: NodeProgress) -> list[tuple[str, str] | str]:
+def _counts(entry: NodeProgress) -> list[tuple[str, str] | str]:
     counts: list[tuple[str, str] | str] = []
-    if one.succeeded:
-        counts.append(f"{one.succeeded:,} done")
-    if one.failed:
-        counts.append((f"{one.failed:,} failed", "not dim red"))
-    if one.retrying:
-        counts.append((f"{one.retrying:,} to try again", "not dim yellow"))
-    if one.waiting:
-        counts.append((f"{one.waiting:,} waiting", "not dim yellow"))
-    if one.running:
-        counts.append((f"{one.running:,} running", "not dim cyan"))
+    if entry.succeeded:
+        counts.append(f"{entry.succeeded:,} done")
+    if entry.failed:
+        counts.append((f"{entry.failed:,} failed", "not dim red"))
+    if entry.retrying:
+        counts.append((f"{entry.retrying:,} to try again", "not dim yellow"))
+    if entry.waiting:
+        counts.append((f"{entry.waiting:,} waiting", "not dim yellow"))
+    if entry.running:
+        counts.append((f"{entry.running:,} running", "not dim cyan"))
     return counts
 
 
@@ -217,8 +217,8 @@ def _chosen(watch: RunProgress, rows: int | None) -> tuple[list[NodeProgress], l
     nodes = list(watch.nodes.values())
     if rows is None or len(nodes) <= rows:
         return nodes, []
-    ranked = sorted(nodes, key=lambda one: _rank(watch.state_of(one)))
-    chosen = {one.node.id for one in ranked[: max(1, rows - 1)]}
+    ranked = sorted(nodes, key=lambda entry: _rank(watch.state_of(entry)))
+    chosen = {entry.node.id for entry in ranked[: max(1, rows - 1)]}
     shown = [node for node in nodes if node.node.id in chosen]
     return shown, [node for node in nodes if node.node.id not in chosen]
 
@@ -230,7 +230,7 @@ def _rank(state: State) -> int:
 
 
 def _rest(watch: RunProgress, hidden: list[NodeProgress], *, plain: bool) -> Text:
-    states = [watch.state_of(one) for one in hidden]
+    states = [watch.state_of(entry) for entry in hidden]
     counts = {state: states.count(state) for state in dict.fromkeys(states)}
     words = ", ".join(f"{count} {state}" for state, count in counts.items())
     return Text(f"  {'...' if plain else '…'} and {words}", style="dim")

@@ -29,7 +29,7 @@ _LOOP_SHARE = 20
 class LivePicture(Protocol):
     """Something that can be drawn at any time, from what it has seen so far."""
 
-    def see(self, news: RunMessage) -> None:
+    def see(self, message: RunMessage) -> None:
         """Take note of one message."""
         ...
 

@@ -120,7 +120,8 @@ def add(
     """
     if engine is not None:
         fields = read_fields(pairs)
-        return server_store.add(engine, name, fields, form, kind=kind, workflows=workflows)
+        engine = replace(engine, form=form)
+        return server_store.add(engine, name, fields, kind=kind, workflows=workflows)
     if kind or workflows:
         raise click.UsageError("--type and --workflow need an engine: give --server or --db")
     fields = read_fields(pairs)
@@ -143,7 +144,7 @@ def add(
 def ls(form: str, engine: EngineAddress | None) -> int:
     """List the credentials by name."""
     if engine is not None:
-        return server_store.ls(engine, form)
+        return server_store.ls(replace(engine, form=form))
     from onward.cli.output.tables import show_known
 
     with _vault() as vault:

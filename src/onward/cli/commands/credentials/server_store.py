@@ -16,10 +16,9 @@ from onward.cli import exit_codes
 from onward.cli.commands.completion import workflow_ids
 from onward.cli.engines.engine import (
     EngineAddress,
+    answer_options,
     ask,
     confirm,
-    engine_options,
-    output,
     show_all,
     stream_of,
     table_of,
@@ -34,10 +33,10 @@ _HEADINGS = ("name", "type", "workflows", "changed", "by")
 _name = click.argument("name")
 
 
-def _engine_options(command: Callable[..., int]) -> Callable[..., int]:
+def _answer_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options of an engine, and the key that `onward credentials --key-file` names."""
 
-    @engine_options
+    @answer_options
     @wraps(command)
     def run(*, engine: EngineAddress, **given: Any) -> int:
         key_file = click.get_current_context().obj.key_file
@@ -67,7 +66,6 @@ def add(
     engine: EngineAddress,
     name: str,
     fields: Mapping[str, object],
-    form: str,
     *,
     kind: str | None,
     workflows: tuple[str, ...],
@@ -89,14 +87,15 @@ def add(
             name, fields=texts, workflows=allowed or known["workflows"]
         )
 
-    return show_answer(engine, form, work, id_of="name", people=_print_credential, need="write")
+    return show_answer(engine, work, id_of="name", people=_print_credential, need="write")
 
 
-def ls(engine: EngineAddress, form: str) -> int:
+def ls(
+    engine: EngineAddress,
+) -> int:
     """List credentials by name."""
     return show_all(
         engine,
-        form,
         lambda client: client.credentials(),
         id_of="name",
         headings=_HEADINGS,
@@ -126,9 +125,8 @@ def rotate(engine: EngineAddress) -> int:
         "onward credentials types", "onward credentials types -o json | jq '.[].fields'"
     )
 )
-@output
-@_engine_options
-def types(form: str, engine: EngineAddress) -> int:
+@_answer_options
+def types(engine: EngineAddress) -> int:
     """List the types of credentials on an engine, and the fields of each."""
 
     def row(kind: Mapping[str, Any]) -> list[str]:
@@ -137,7 +135,6 @@ def types(form: str, engine: EngineAddress) -> int:
 
     return show_all(
         engine,
-        form,
         lambda client: stream_of(client.credential_types()),
         id_of="type",
         headings=("type", "title", "fields", "tested by"),
@@ -149,12 +146,11 @@ def types(form: str, engine: EngineAddress) -> int:
     epilog=examples("onward credentials show payments", "onward credentials show payments -o json")
 )
 @_name
-@output
-@_engine_options
-def show(name: str, form: str, engine: EngineAddress) -> int:
+@_answer_options
+def show(name: str, engine: EngineAddress) -> int:
     """Show the type and the workflows of a credential on an engine, never its values."""
     return show_answer(
-        engine, form, lambda client: client.credential(name), id_of="name", people=_print_credential
+        engine, lambda client: client.credential(name), id_of="name", people=_print_credential
     )
 
 
@@ -166,18 +162,14 @@ def show(name: str, form: str, engine: EngineAddress) -> int:
 @_name
 @click.argument("allowed", metavar="[WORKFLOW]...", nargs=-1, shell_complete=workflow_ids)
 @option("--all", "every", is_flag=True, help="Allow every workflow.")
-@output
-@_engine_options
-def allow(
-    name: str, allowed: tuple[str, ...], every: bool, form: str, engine: EngineAddress
-) -> int:
+@_answer_options
+def allow(name: str, allowed: tuple[str, ...], every: bool, engine: EngineAddress) -> int:
     """Allow only these workflows to use a credential on an engine."""
     if every == bool(allowed):
         raise click.UsageError("name the workflows, or give --all")
     chosen = None if every else list(allowed)
     return show_answer(
         engine,
-        form,
         lambda client: client.change_credential(name, workflows=chosen),
         id_of="name",
         people=_print_credential,
@@ -188,9 +180,8 @@ def allow(
     epilog=examples("onward credentials usage payments", "onward credentials usage payments -o ids")
 )
 @_name
-@output
-@_engine_options
-def usage(name: str, form: str, engine: EngineAddress) -> int:
+@_answer_options
+def usage(name: str, engine: EngineAddress) -> int:
     """List the workflows that name a credential, and whether they may use it."""
 
     def row(workflow: Mapping[str, Any]) -> list[Any]:
@@ -200,7 +191,6 @@ def usage(name: str, form: str, engine: EngineAddress) -> int:
 
     return show_all(
         engine,
-        form,
         lambda client: stream_of(client.credential_usage(name)),
         id_of="workflow_id",
         headings=("workflow", "version", "published", "allowed"),
@@ -217,9 +207,8 @@ def usage(name: str, form: str, engine: EngineAddress) -> int:
 )
 @_name
 @option("--url", metavar="URL", default=None, help="For HTTP: a page that requires it.")
-@output
-@_engine_options
-def try_credential(name: str, url: str | None, form: str, engine: EngineAddress) -> int:
+@_answer_options
+def try_credential(name: str, url: str | None, engine: EngineAddress) -> int:
     """Test a credential on an engine: by a GET of --url, or by a login to the mail server.
 
     The exit code is 1 when it is refused.
@@ -231,7 +220,7 @@ def try_credential(name: str, url: str | None, form: str, engine: EngineAddress)
         trial = await client.test_credential(name, url)
         line = f"{'ok' if trial['ok'] else 'refused'}: {trial['detail']}"
         facts = {"name": name, **trial}
-        show_one(facts, form, id_of="name", people=lambda: click.echo(line))
+        show_one(facts, engine.form, id_of="name", people=lambda: click.echo(line))
         return exit_codes.OK if trial["ok"] else exit_codes.FAILED
 
     return ask(engine, work)

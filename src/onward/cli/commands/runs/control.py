@@ -15,7 +15,7 @@ from onward.cli.commands.runs.selection import (
     run_argument,
     wait_and_show,
 )
-from onward.cli.engines.engine import EngineAddress, engine_options, output, show
+from onward.cli.engines.engine import EngineAddress, answer_options, show
 from onward.cli.options import examples, option
 
 if TYPE_CHECKING:
@@ -152,8 +152,7 @@ def retry(
 @option("--tolerate", type=click.IntRange(0, 1_000_000_000), help="How many items may fail.")
 @option("--any-failures", is_flag=True, help="Any number of items may fail.")
 @option("--item", metavar="ITEM", default=None, help=ITEM_HELP)
-@output
-@engine_options
+@answer_options
 def adjust(
     execution_id: str,
     split: str,
@@ -161,7 +160,6 @@ def adjust(
     tolerate: int | None,
     any_failures: bool,
     item: str | None,
-    form: str,
     engine: EngineAddress,
 ) -> int:
     """Change the limits of the node SPLIT while it waits for items, from the next item on."""
@@ -187,7 +185,6 @@ def adjust(
 
     return show(
         engine,
-        form,
         work,
         id_of="execution_id",
         people=people,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,9 +21,9 @@ from onward.cli.engines.engine import (
     EngineAddress,
     FactsStream,
     Row,
+    answer_options,
     ask,
     engine_options,
-    output,
     show_all,
 )
 from onward.cli.engines.engine import show as show_answer
@@ -42,7 +43,6 @@ _node = option("--node", metavar="NODE", default="", help="Only of this node.")
 
 def _list(
     engine: EngineAddress,
-    form: str,
     path: str,
     query: Mapping[str, Any],
     *,
@@ -57,7 +57,7 @@ def _list(
     def stream(client: AsyncEngine) -> FactsStream:
         return client.pages(dict[str, Any], path, **paged)
 
-    return show_all(engine, form, stream, id_of=id_of, headings=headings, row=row, limit=limit)
+    return show_all(engine, stream, id_of=id_of, headings=headings, row=row, limit=limit)
 
 
 # -- runs ------------------------------------------------------------------------------------------
@@ -73,15 +73,11 @@ def _list(
 @filters
 @options.limit
 @options.as_json
-@output
-@engine_options
-def list_runs(
-    query: dict[str, Any], limit: int, as_json: bool, form: str, engine: EngineAddress
-) -> int:
+@answer_options
+def list_runs(query: dict[str, Any], limit: int, as_json: bool, engine: EngineAddress) -> int:
     """List runs, newest first."""
     return _list(
-        engine,
-        "json" if as_json else form,
+        replace(engine, form="json") if as_json else engine,
         "/runs",
         query,
         id_of="execution_id",
@@ -202,9 +198,8 @@ def _visit_facts(visit: VisitRecord) -> dict[str, Any]:
     )
 )
 @run_argument
-@output
-@engine_options
-def nodes(execution_id: str, form: str, engine: EngineAddress) -> int:
+@answer_options
+def nodes(execution_id: str, engine: EngineAddress) -> int:
     """List the nodes of a run, with the results of their visits."""
 
     def row(node: Mapping[str, Any]) -> list[Cell]:
@@ -216,7 +211,7 @@ def nodes(execution_id: str, form: str, engine: EngineAddress) -> int:
 
     headings = ("node", "type", "visits", "busy", "last")
     path = f"/runs/{execution_id}/nodes"
-    return _list(engine, form, path, {}, id_of="node_id", headings=headings, row=row)
+    return _list(engine, path, {}, id_of="node_id", headings=headings, row=row)
 
 
 @click.command(
@@ -228,9 +223,8 @@ def nodes(execution_id: str, form: str, engine: EngineAddress) -> int:
 @run_argument
 @click.argument("split")
 @options.limit
-@output
-@engine_options
-def items(execution_id: str, split: str, limit: int, form: str, engine: EngineAddress) -> int:
+@answer_options
+def items(execution_id: str, split: str, limit: int, engine: EngineAddress) -> int:
     """List the recorded items of the node SPLIT."""
 
     def row(item: Mapping[str, Any]) -> list[Cell]:
@@ -241,7 +235,7 @@ def items(execution_id: str, split: str, limit: int, form: str, engine: EngineAd
 
     headings = ("item", "visits", "failed", "last")
     path, query = f"/runs/{execution_id}/items", {"split": split}
-    return _list(engine, form, path, query, id_of="item", headings=headings, row=row, limit=limit)
+    return _list(engine, path, query, id_of="item", headings=headings, row=row, limit=limit)
 
 
 @click.command(
@@ -255,21 +249,18 @@ def items(execution_id: str, split: str, limit: int, form: str, engine: EngineAd
 @option("--status", metavar="STATUS", default="", help="Only success, failed or waiting.")
 @option("--item", metavar="ITEM", default=None, help=ITEM_HELP)
 @options.limit
-@output
-@engine_options
+@answer_options
 def visits(
     execution_id: str,
     node: str,
     status: str,
     item: str | None,
     limit: int,
-    form: str,
     engine: EngineAddress,
 ) -> int:
     """List the visits of nodes and their results: one line for each attempt of each item."""
     return _list(
         engine,
-        form,
         f"/runs/{execution_id}/visits",
         {"node_id": node, "status": status, "item": item},
         id_of="token_id",
@@ -308,11 +299,8 @@ def _visit_row(visit: Mapping[str, Any]) -> list[Cell]:
     help="The lowest level to list.",
 )
 @options.limit
-@output
-@engine_options
-def logs(
-    execution_id: str, node: str, level: str, limit: int, form: str, engine: EngineAddress
-) -> int:
+@answer_options
+def logs(execution_id: str, node: str, level: str, limit: int, engine: EngineAddress) -> int:
     """List the log lines of the nodes; at most 100 are stored for a visit."""
 
     def row(line: Mapping[str, Any]) -> list[Cell]:
@@ -321,7 +309,6 @@ def logs(
 
     return _list(
         engine,
-        form,
         f"/runs/{execution_id}/logs",
         {"node_id": node, "level": level},
         id_of="message",
@@ -380,18 +367,15 @@ def data(
 @engine_options
 def definition(execution_id: str, engine: EngineAddress) -> int:
     """Print the document that the run was started with, as JSON."""
-    return show_answer(
-        engine, "table", lambda client: client.run(execution_id).definition(), id_of="id"
-    )
+    return show_answer(engine, lambda client: client.run(execution_id).definition(), id_of="id")
 
 
 @click.command(
     epilog=examples(f"onward runs family {SAMPLE_RUN}", f"onward runs family {SAMPLE_RUN} -o json")
 )
 @run_argument
-@output
-@engine_options
-def family(execution_id: str, form: str, engine: EngineAddress) -> int:
+@answer_options
+def family(execution_id: str, engine: EngineAddress) -> int:
     """Show the parent of a run and its child runs."""
 
     async def work(client: AsyncEngine) -> dict[str, Any]:
@@ -405,7 +389,7 @@ def family(execution_id: str, form: str, engine: EngineAddress) -> int:
         headings = ("relation", "run", "started by", "status", "waited for")
         print_table(headings, [_relative_row(word, run) for word, run in relatives])
 
-    return show_answer(engine, form, work, id_of="execution_id", people=people)
+    return show_answer(engine, work, id_of="execution_id", people=people)
 
 
 def _relative_row(word: str, run: Mapping[str, Any]) -> list[Cell]:

@@ -13,8 +13,7 @@ from onward.cli import options
 from onward.cli.commands.runs.selection import SAMPLE_RUN, run_argument
 from onward.cli.engines.engine import (
     EngineAddress,
-    engine_options,
-    output,
+    answer_options,
     show,
     show_all,
     stream_of,
@@ -48,21 +47,18 @@ _payload = options.value("The payload: the output of the waiting node.  [default
     help="Which wait for the signal; inside a split the item, such as users[5].",
 )
 @option("--once", metavar="TEXT", default=None, help="Send the signal only once for this text.")
-@output
-@engine_options
+@answer_options
 def signal(
     execution_id: str,
     name: str,
     value: Any,
     key: str,
     once: str | None,
-    form: str,
     engine: EngineAddress,
 ) -> int:
     """Send SIGNAL to a run. It is stored until a node waits for it."""
     return show(
         engine,
-        form,
         lambda client: client.run(execution_id).signal(name, value, key=key, signal_id=once),
         id_of="signal_id",
         people=table_of(_SIGNALS, _signal_row),
@@ -78,13 +74,11 @@ def signal(
     )
 )
 @run_argument
-@output
-@engine_options
-def signals(execution_id: str, form: str, engine: EngineAddress) -> int:
+@answer_options
+def signals(execution_id: str, engine: EngineAddress) -> int:
     """List the signals that were sent to a run, in order."""
     return show_all(
         engine,
-        form,
         lambda client: client.run(execution_id).signals(),
         id_of="signal_id",
         headings=_SIGNALS,
@@ -99,16 +93,14 @@ def signals(execution_id: str, form: str, engine: EngineAddress) -> int:
     )
 )
 @run_argument
-@output
-@engine_options
-def waits(execution_id: str, form: str, engine: EngineAddress) -> int:
+@answer_options
+def waits(execution_id: str, engine: EngineAddress) -> int:
     """List the signals and approvals that a run waits for, with the signed links that give them.
 
     A link works for everyone who has it: share it only with the person it is for.
     """
     return show_all(
         engine,
-        form,
         lambda client: stream_of(client.run(execution_id).waits()),
         id_of="node_id",
         headings=_WAITS,
@@ -124,9 +116,8 @@ def waits(execution_id: str, form: str, engine: EngineAddress) -> int:
 )
 @click.argument("link")
 @_payload
-@output
-@engine_options
-def callback(link: str, value: Any, form: str, engine: EngineAddress) -> int:
+@answer_options
+def callback(link: str, value: Any, engine: EngineAddress) -> int:
     """Complete a wait by its signed LINK, which `waits` lists. Repeating it has no effect."""
 
     def people(sent: Mapping[str, Any]) -> None:
@@ -134,7 +125,6 @@ def callback(link: str, value: Any, form: str, engine: EngineAddress) -> int:
 
     return show(
         engine_of_link(link, engine),
-        form,
         lambda client: client.call_back(link, value),
         id_of="execution_id",
         people=people,

@@ -18,7 +18,7 @@ from onward.cli.commands.runs.selection import (
     still_running,
     wait_and_show,
 )
-from onward.cli.engines.engine import EngineAddress, ask, engine_options, output
+from onward.cli.engines.engine import EngineAddress, answer_options, ask
 from onward.cli.options import examples, option
 from onward.cli.output.durations import span
 
@@ -58,8 +58,7 @@ _after = option(
 )
 @options.wait
 @options.timeout
-@output
-@engine_options
+@answer_options
 def start(
     workflow: str,
     value: Any,
@@ -70,7 +69,6 @@ def start(
     limit_ms: int | None,
     wait: bool,
     timeout_s: float | None,
-    form: str,
     engine: EngineAddress,
 ) -> int:
     """Start a run of WORKFLOW, or of the document in a file of that name, and print its id.
@@ -95,10 +93,10 @@ def start(
             timeout_ms=limit_ms,
         )
         if not waits:
-            show_run(await client.call("GET", f"/runs/{run.id}"), form, only_id=True)
+            show_run(await client.call("GET", f"/runs/{run.id}"), engine.form, only_id=True)
             return exit_codes.OK
         say(f"started {run.id}")
-        return await wait_and_show(run, timeout_s, form)
+        return await wait_and_show(run, timeout_s, engine.form)
 
     return ask(engine, work, need="run")
 
@@ -112,11 +110,8 @@ def start(
 @run_argument
 @_after
 @options.timeout
-@output
-@engine_options
-def watch(
-    execution_id: str, after: int, timeout_s: float | None, form: str, engine: EngineAddress
-) -> int:
+@answer_options
+def watch(execution_id: str, after: int, timeout_s: float | None, engine: EngineAddress) -> int:
     """Follow a run live until it ends. The exit code is 0 if it completed.
 
     A broken connection is restored, and every event is printed once and in order.
@@ -132,7 +127,7 @@ def watch(
             async with asyncio.timeout(timeout_s):
                 await run.info()
                 async for event in run.events(after):
-                    print_event(event, form)
+                    print_event(event, engine.form)
                 info = await run.wait()
         except TimeoutError:
             return still_running(execution_id, timeout_s)
@@ -162,9 +157,8 @@ def print_event(event: Event, form: str, *, numbered: bool = False) -> None:
 )
 @run_argument
 @_after
-@output
-@engine_options
-def events(execution_id: str, after: int, form: str, engine: EngineAddress) -> int:
+@answer_options
+def events(execution_id: str, after: int, engine: EngineAddress) -> int:
     """List the events of a run so far, numbered from 1 without gaps."""
 
     async def work(client: AsyncEngine) -> int:
@@ -180,14 +174,14 @@ def events(execution_id: str, after: int, form: str, engine: EngineAddress) -> i
             page = await client.call("GET", f"/runs/{execution_id}/events", query=query)
             last, more = page["last_seq"], page["more"]
             for facts in page["items"]:
-                match form:
+                match engine.form:
                     case "json":
                         found.append(facts)
                     case "jsonl":
                         print_json(facts)
                     case _:
-                        print_event(msgspec.convert(facts, Event), form, numbered=True)
-        if form == "json":
+                        print_event(msgspec.convert(facts, Event), engine.form, numbered=True)
+        if engine.form == "json":
             print_json(found)
         return exit_codes.OK
 

@@ -12,9 +12,8 @@ from onward.cli.commands.completion import trigger_ids
 from onward.cli.commands.triggers.options import schedule_of, schedule_options
 from onward.cli.engines.engine import (
     EngineAddress,
+    answer_options,
     ask,
-    engine_options,
-    output,
     show_all,
 )
 from onward.cli.options import examples, option
@@ -42,15 +41,12 @@ _after = option("--after", metavar="TIME", help="An RFC 3339 time.  [default: no
 @trigger_argument
 @_count
 @_after
-@output
-@engine_options
-def next_times(
-    trigger_id: str, count: int, after: str | None, form: str, engine: EngineAddress
-) -> int:
+@answer_options
+def next_times(trigger_id: str, count: int, after: str | None, engine: EngineAddress) -> int:
     """Print the next times of a schedule, one per line, in UTC."""
 
     async def work(client: AsyncEngine) -> int:
-        return _print_times(await client.next_times(trigger_id, count, after), form)
+        return _print_times(await client.next_times(trigger_id, count, after), engine.form)
 
     return ask(engine, work)
 
@@ -64,16 +60,13 @@ def next_times(
 @schedule_options
 @_count
 @_after
-@output
-@engine_options
-def preview(
-    count: int, after: str | None, form: str, engine: EngineAddress, **schedule: Any
-) -> int:
+@answer_options
+def preview(count: int, after: str | None, engine: EngineAddress, **schedule: Any) -> int:
     """Print the times of a schedule without storing it, one per line, in UTC."""
     settings = schedule_of(schedule)
 
     async def work(client: AsyncEngine) -> int:
-        return _print_times(await client.preview_schedule(settings, count, after), form)
+        return _print_times(await client.preview_schedule(settings, count, after), engine.form)
 
     return ask(engine, work, need="write")
 
@@ -87,9 +80,8 @@ def preview(
 @trigger_argument
 @options.value("The input of the run.  [default: the trigger's]")
 @options.idempotency_key("Fire once: firing again with the same key does nothing.")
-@output
-@engine_options
-def fire(trigger_id: str, value: Any, key: str | None, form: str, engine: EngineAddress) -> int:
+@answer_options
+def fire(trigger_id: str, value: Any, key: str | None, engine: EngineAddress) -> int:
     """Start a run now and print its id. On a database file the command waits for its end."""
 
     async def work(client: AsyncEngine) -> int:
@@ -97,7 +89,7 @@ def fire(trigger_id: str, value: Any, key: str | None, form: str, engine: Engine
 
         firing = await client.fire_trigger(trigger_id, value, key=key)
         run_id = firing["execution_id"]
-        show_one(firing, form, id_of="execution_id", people=lambda: click.echo(run_id))
+        show_one(firing, engine.form, id_of="execution_id", people=lambda: click.echo(run_id))
         if not engine.server:
             await client.run(run_id).result()
         return exit_codes.OK
@@ -121,10 +113,9 @@ def fire(trigger_id: str, value: Any, key: str | None, form: str, engine: Engine
     show_default=True,
     help="Start the runs one after the other, or all at once.",
 )
-@output
-@engine_options
+@answer_options
 def backfill(
-    trigger_id: str, start_at: str, end_at: str, overlap: str, form: str, engine: EngineAddress
+    trigger_id: str, start_at: str, end_at: str, overlap: str, engine: EngineAddress
 ) -> int:
     """Fire for every past time of a schedule in a range that has not fired yet."""
 
@@ -132,7 +123,7 @@ def backfill(
         from onward.cli.output.console import print_json
 
         done = await client.backfill_trigger(trigger_id, start_at, end_at, overlap=overlap)
-        if form == "table":
+        if engine.form == "table":
             click.echo(f"{done['added']} of {done['times']} times will fire")
         else:
             print_json(done)
@@ -148,16 +139,14 @@ def backfill(
 )
 @trigger_argument
 @options.limit
-@output
-@engine_options
-def firings(trigger_id: str, limit: int, form: str, engine: EngineAddress) -> int:
+@answer_options
+def firings(trigger_id: str, limit: int, engine: EngineAddress) -> int:
     """List the firings of a trigger, newest first, also those that were refused or skipped.
 
     With -o ids the ids of their runs are listed.
     """
     return show_all(
         engine,
-        form,
         lambda client: client.firings(trigger_id),
         id_of="execution_id",
         headings=FIRING_HEADINGS,

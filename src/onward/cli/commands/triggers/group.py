@@ -23,8 +23,7 @@ from onward.cli.commands.triggers.firings import (
 from onward.cli.commands.triggers.options import settings_of, trigger_options
 from onward.cli.engines.engine import (
     EngineAddress,
-    engine_options,
-    output,
+    answer_options,
     remove_command,
     show_all,
     table_of,
@@ -59,13 +58,11 @@ def triggers() -> None:
     type=click.Choice(["manual", "cron", "interval", "webhook", "event"]),
     help="Only of this kind.",
 )
-@output
-@engine_options
-def list_triggers(workflow: str | None, kind: str | None, form: str, engine: EngineAddress) -> int:
+@answer_options
+def list_triggers(workflow: str | None, kind: str | None, engine: EngineAddress) -> int:
     """List triggers by id."""
     return show_all(
         engine,
-        form,
         lambda client: client.triggers(workflow, kind or ""),
         id_of="trigger_id",
         headings=_HEADINGS,
@@ -77,9 +74,8 @@ def list_triggers(workflow: str | None, kind: str | None, form: str, engine: Eng
     epilog=examples("onward triggers show nightly", "onward triggers show nightly -o json")
 )
 @trigger_argument
-@output
-@engine_options
-def show(trigger_id: str, form: str, engine: EngineAddress) -> int:
+@answer_options
+def show(trigger_id: str, engine: EngineAddress) -> int:
     """Show a trigger and its latest firings."""
 
     async def work(client: AsyncEngine) -> dict[str, Any]:
@@ -94,7 +90,7 @@ def show(trigger_id: str, form: str, engine: EngineAddress) -> int:
         if trigger["firings"]:
             print_table(FIRING_HEADINGS, map(firing_row, trigger["firings"]))
 
-    return show_answer(engine, form, work, id_of="trigger_id", people=people)
+    return show_answer(engine, work, id_of="trigger_id", people=people)
 
 
 @triggers.command(
@@ -107,13 +103,11 @@ def show(trigger_id: str, form: str, engine: EngineAddress) -> int:
 @click.argument("workflow_id", metavar="WORKFLOW", shell_complete=workflow_ids)
 @trigger_options
 @option("--disabled", is_flag=True, help="Add it disabled.")
-@output
-@engine_options
+@answer_options
 def add(
     trigger_id: str,
     workflow_id: str,
     disabled: bool,
-    form: str,
     engine: EngineAddress,
     **given: Any,
 ) -> int:
@@ -128,7 +122,7 @@ def add(
             workflow_id, settings, trigger_id=trigger_id, enabled=not disabled
         )
 
-    return _show_secret(engine, form, work)
+    return _show_secret(engine, work)
 
 
 @triggers.command(
@@ -140,9 +134,8 @@ def add(
 @trigger_argument
 @trigger_options
 @option("--disabled", is_flag=True, help="Disable it as well.")
-@output
-@engine_options
-def change(trigger_id: str, disabled: bool, form: str, engine: EngineAddress, **given: Any) -> int:
+@answer_options
+def change(trigger_id: str, disabled: bool, engine: EngineAddress, **given: Any) -> int:
     """Replace the settings of TRIGGER with others of the same kind, given as for `add`.
 
     A schedule continues from now.
@@ -152,7 +145,7 @@ def change(trigger_id: str, disabled: bool, form: str, engine: EngineAddress, **
     async def work(client: AsyncEngine) -> dict[str, Any]:
         return await client.change_trigger(trigger_id, settings, enabled=not disabled)
 
-    return _show_secret(engine, form, work)
+    return _show_secret(engine, work)
 
 
 @triggers.command(
@@ -160,19 +153,18 @@ def change(trigger_id: str, disabled: bool, form: str, engine: EngineAddress, **
 )
 @trigger_argument
 @option("--keep-previous", is_flag=True, help="Accept the old secret too, until the next rotation.")
-@output
-@engine_options
-def rotate(trigger_id: str, keep_previous: bool, form: str, engine: EngineAddress) -> int:
+@answer_options
+def rotate(trigger_id: str, keep_previous: bool, engine: EngineAddress) -> int:
     """Replace the secret of a webhook. The new one is printed once."""
 
     async def work(client: AsyncEngine) -> dict[str, Any]:
         return await client.rotate_trigger(trigger_id, keep_previous=keep_previous)
 
-    return _show_secret(engine, form, work)
+    return _show_secret(engine, work)
 
 
 def _show_secret(
-    engine: EngineAddress, form: str, work: Callable[[AsyncEngine], Awaitable[dict[str, Any]]]
+    engine: EngineAddress, work: Callable[[AsyncEngine], Awaitable[dict[str, Any]]]
 ) -> int:
     """Show a trigger, and its secret if it has a new one."""
 
@@ -186,7 +178,7 @@ def _show_secret(
             click.echo(f"secret  {trigger['secret']}")
             say("save the secret: it is not shown again")
 
-    return show_answer(engine, form, work, id_of="trigger_id", people=people, need="write")
+    return show_answer(engine, work, id_of="trigger_id", people=people, need="write")
 
 
 def _row(trigger: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -14,9 +14,9 @@ from onward.cli.commands.workflows.start_rules import flow, workflow_argument
 from onward.cli.engines.engine import (
     EngineAddress,
     FactsStream,
+    answer_options,
     ask,
     engine_options,
-    output,
     show_all,
     table_of,
     verb_command,
@@ -47,15 +47,14 @@ workflows.add_command(flow)
     name="ls", epilog=examples("onward workflows ls", "onward workflows ls --search order -o ids")
 )
 @option("--search", metavar="TEXT", default="", help="Only with this text in the id.")
-@output
-@engine_options
-def list_workflows(search: str, form: str, engine: EngineAddress) -> int:
+@answer_options
+def list_workflows(search: str, engine: EngineAddress) -> int:
     """List workflows by id."""
 
     def stream(client: AsyncEngine) -> FactsStream:
         return client.pages(dict[str, Any], "/workflows", q=search, limit=200)
 
-    return show_all(engine, form, stream, id_of="workflow_id", headings=_HEADINGS, row=_row)
+    return show_all(engine, stream, id_of="workflow_id", headings=_HEADINGS, row=_row)
 
 
 @workflows.command(
@@ -65,13 +64,12 @@ def list_workflows(search: str, form: str, engine: EngineAddress) -> int:
 )
 @workflow_argument
 @option("--version", type=click.IntRange(1), help="Print the document of this version.")
-@output
-@engine_options
-def show(workflow_id: str, version: int | None, form: str, engine: EngineAddress) -> int:
+@answer_options
+def show(workflow_id: str, version: int | None, engine: EngineAddress) -> int:
     """Show a workflow and its versions, or the document of one version."""
     if version is not None:
         return show_answer(
-            engine, form, lambda client: client.definition(workflow_id, version), id_of="id"
+            engine, lambda client: client.definition(workflow_id, version), id_of="id"
         )
 
     async def work(client: AsyncEngine) -> int:
@@ -88,7 +86,7 @@ def show(workflow_id: str, version: int | None, form: str, engine: EngineAddress
             print_line(f"{workflow_id}  {state}  revision {workflow['revision']}", "")
             print_table(("version", "published", "created", "note"), rows)
 
-        show_one(workflow, form, id_of="workflow_id", people=people)
+        show_one(workflow, engine.form, id_of="workflow_id", people=people)
         return exit_codes.OK
 
     return ask(engine, work)
@@ -103,9 +101,8 @@ def show(workflow_id: str, version: int | None, form: str, engine: EngineAddress
 @file_argument
 @option("--note", metavar="TEXT", default="", help="A note about this version.")
 @option("--draft", is_flag=True, help="Store the version without publishing it.")
-@output
-@engine_options
-def push(file: Path, note: str, draft: bool, form: str, engine: EngineAddress) -> int:
+@answer_options
+def push(file: Path, note: str, draft: bool, engine: EngineAddress) -> int:
     """Store the document in FILE as a new workflow, or as the next version of the one it names.
 
     A document that equals the newest version is not stored again.
@@ -113,7 +110,6 @@ def push(file: Path, note: str, draft: bool, form: str, engine: EngineAddress) -
     text = _text(file)
     return show_answer(
         engine,
-        form,
         lambda client: client.push(text, note=note, publish=not draft),
         id_of="workflow_id",
         people=_print_workflow,
@@ -128,9 +124,8 @@ def push(file: Path, note: str, draft: bool, form: str, engine: EngineAddress) -
     )
 )
 @file_argument
-@output
-@engine_options
-def validate(file: Path, form: str, engine: EngineAddress) -> int:
+@answer_options
+def validate(file: Path, engine: EngineAddress) -> int:
     """Check the document in FILE on the engine, with the node types that it has."""
     text = _text(file)
 
@@ -138,7 +133,7 @@ def validate(file: Path, form: str, engine: EngineAddress) -> int:
         from onward.cli.output.console import print_json, say
 
         found = await client.validate(text)
-        if form != "table":
+        if engine.form != "table":
             print_json(found)
         else:
             for severity, problems in (("error", found.errors), ("warning", found.warnings)):
@@ -158,13 +153,11 @@ def validate(file: Path, form: str, engine: EngineAddress) -> int:
 )
 @workflow_argument
 @click.argument("version", type=click.IntRange(1), required=False)
-@output
-@engine_options
-def publish(workflow_id: str, version: int | None, form: str, engine: EngineAddress) -> int:
+@answer_options
+def publish(workflow_id: str, version: int | None, engine: EngineAddress) -> int:
     """Publish VERSION, or the newest, for new runs. Existing runs keep their version."""
     return show_answer(
         engine,
-        form,
         lambda client: client.publish(workflow_id, version),
         id_of="workflow_id",
         people=_print_workflow,
@@ -177,9 +170,8 @@ def publish(workflow_id: str, version: int | None, form: str, engine: EngineAddr
 @workflow_argument
 @click.argument("before", type=click.IntRange(1))
 @click.argument("after", type=click.IntRange(1))
-@output
-@engine_options
-def diff(workflow_id: str, before: int, after: int, form: str, engine: EngineAddress) -> int:
+@answer_options
+def diff(workflow_id: str, before: int, after: int, engine: EngineAddress) -> int:
     """List the differences between the versions BEFORE and AFTER."""
 
     async def differences(client: AsyncEngine) -> FactsStream:
@@ -197,7 +189,7 @@ def diff(workflow_id: str, before: int, after: int, form: str, engine: EngineAdd
         return [difference["pointer"], difference["change"], before, after]
 
     headings = ("place", "change", "before", "after")
-    return show_all(engine, form, differences, id_of="pointer", headings=headings, row=row)
+    return show_all(engine, differences, id_of="pointer", headings=headings, row=row)
 
 
 @workflows.command(
@@ -213,7 +205,7 @@ def export(engine: EngineAddress) -> int:
     async def work(client: AsyncEngine) -> dict[str, Any]:
         return {"format": "onward-workflows-1", "workflows": await client.export_workflows()}
 
-    return show_answer(engine, "table", work, id_of="format")
+    return show_answer(engine, work, id_of="format")
 
 
 @workflows.command(
@@ -224,9 +216,8 @@ def export(engine: EngineAddress) -> int:
     ),
 )
 @file_argument
-@output
-@engine_options
-def import_workflows(file: Path, form: str, engine: EngineAddress) -> int:
+@answer_options
+def import_workflows(file: Path, engine: EngineAddress) -> int:
     """Create or publish every workflow in FILE. Nothing changes unless all of them are valid."""
     from onward.cli.input.run_input import read_run_input
     from onward.errors import InputError
@@ -246,10 +237,10 @@ def import_workflows(file: Path, form: str, engine: EngineAddress) -> int:
             for outcome in ("created", "changed", "unchanged")
             for name in getattr(done, outcome)
         ]
-        if form in ("json", "jsonl"):
+        if engine.form in ("json", "jsonl"):
             print_json(done)
-        for outcome, name in outcomes if form in ("table", "ids") else ():
-            click.echo(name if form == "ids" else f"{outcome}\t{name}")
+        for outcome, name in outcomes if engine.form in ("table", "ids") else ():
+            click.echo(name if engine.form == "ids" else f"{outcome}\t{name}")
         return exit_codes.OK
 
     return ask(engine, work, need="write")

@@ -10,8 +10,7 @@ import click
 from onward.cli.commands.completion import workflow_ids
 from onward.cli.engines.engine import (
     EngineAddress,
-    engine_options,
-    output,
+    answer_options,
     remove_command,
     show,
     table_of,
@@ -59,9 +58,8 @@ def flow() -> None:
     metavar="SPAN",
     help="Delay each start by this span, and drop it if another start arrives meanwhile.",
 )
-@output
-@engine_options
-def set_rule(workflow_id: str, form: str, engine: EngineAddress, **given: Any) -> int:
+@answer_options
+def set_rule(workflow_id: str, engine: EngineAddress, **given: Any) -> int:
     """Set the start rule. It replaces the previous one, also for runs that are already waiting."""
     rule = {name: value for name, value in given.items() if value}
     if not {"concurrency", "rate", "singleton", "debounce_ms"} & set(rule):
@@ -70,7 +68,6 @@ def set_rule(workflow_id: str, form: str, engine: EngineAddress, **given: Any) -
         raise click.UsageError("--per needs --rate")
     return show(
         engine,
-        form,
         lambda client: client.set_flow(workflow_id, **rule),
         id_of="workflow_id",
         people=_print_rule,
