@@ -43,7 +43,7 @@ def decision_page(invitation: LinkGrant, awaited: Awaited) -> str:
         body=_FORM.format(
             message=escape(awaited.message or f"Shall {awaited.name} be approved?"),
             person=escape(invitation.person),
-            count=f"It takes {awaited.required} to approve." if awaited.required else "",
+            count=f"Approvals required: {awaited.required}." if awaited.required else "",
             decided=decided,
             run=escape(invitation.execution_id),
             node=escape(awaited.name),

@@ -189,7 +189,7 @@ def may_pass(problem: Outage) -> bool:
 
 
 def _is_outage(problem: BaseException) -> TypeGuard[Outage]:
-    from redis.exceptions import RedisError  # an extra: whoever met an outage has it
+    from redis.exceptions import RedisError  # an extra: without it there is no outage to meet
 
     return isinstance(problem, (BusError, StorageError, RedisError, OSError))
 

@@ -1,4 +1,4 @@
-"""What is known about a run while it goes on, folded from its messages: one entry for each node.
+"""The progress of a run, folded from its messages: one entry for each node.
 
 Ten thousand items of a split are ten thousand visits of the same few nodes, so a node keeps counts,
 never visits: the cost of a message, and of drawing, does not depend on how many came before.
@@ -176,7 +176,7 @@ class RunProgress:
         self.began = ""
         self.ending: CompletionMessage | None = None
         self.stopped = False
-        """Whether whoever served the run has stopped: it goes on when it is resumed."""
+        """Whether the process that served the run has stopped: the run can be continued."""
 
     def see(self, message: NodeStatusMessage | CompletionMessage) -> None:
         """Take note of one message of the run."""
