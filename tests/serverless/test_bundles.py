@@ -74,7 +74,7 @@ def test_functions_without_end_are_given_up(tmp_path, monkeypatch):
         number = int(uri.rpartition("/")[2] or 0)
         return json.dumps({"call": f"https://example.com/{number + 1}"})
 
-    monkeypatch.setattr("onward.bootstrap.languages.gather.__defaults__", (more,))
+    monkeypatch.setattr("onward.bootstrap.serverless_documents.gather.__defaults__", (more,))
     document = workflow({"a": {"call": "https://example.com/0"}})
     source, file = written(tmp_path / "flow.json", document)
 
