@@ -86,7 +86,7 @@ class Sink:
 async def test_what_happens_to_a_run_is_told_at_least_once(service):
     backend = service.backend
     embedded = backend.kind == "embedded"
-    tables = backend._tables if embedded else backend.cluster.tables
+    tables = backend.archive._tables if embedded else backend.cluster.tables
     outlets, sink, name = TablePublishPositions(tables), Sink(), "lifecycle"
     await outlets.take(name, "", first=0, now_ms=0, until_ms=0)
     run = await service.start(document("resting", {"set": {"n": 1}}, {"wait": "PT2S"}))

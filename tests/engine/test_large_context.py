@@ -22,7 +22,7 @@ def along(*names):
 
 async def test_a_long_chain_of_medium_outputs_is_whole_at_its_end(lab):
     nodes = chain("a", 60)
-    names = [one["id"] for one in nodes]
+    names = [step["id"] for step in nodes]
     last = transform("after", f"[{', '.join(f'${name}[:3]' for name in names)}]")
     document = workflow(TRIGGER, *nodes, last, along("start", *names, "after"))
 
@@ -34,7 +34,7 @@ async def test_a_long_chain_of_medium_outputs_is_whole_at_its_end(lab):
 
 async def test_two_branches_that_outgrew_a_message_are_both_whole_after_their_merge(lab):
     left, right = chain("a", 40), chain("b", 40)
-    lefts, rights = [one["id"] for one in left], [one["id"] for one in right]
+    lefts, rights = [step["id"] for step in left], [step["id"] for step in right]
     document = workflow(
         TRIGGER,
         *left,
@@ -79,7 +79,7 @@ async def test_two_branches_with_a_split_each_are_both_whole_after_their_merge(l
 
 async def test_a_split_after_a_long_chain_sees_all_of_it(lab):
     nodes = chain("a", 40)
-    names = [one["id"] for one in nodes]
+    names = [step["id"] for step in nodes]
     document = workflow(
         TRIGGER,
         *nodes,
@@ -149,17 +149,17 @@ async def test_a_payload_of_one_run_is_not_forgotten_because_anothers_was_commit
     """
     payload = payload_of(Raw(b"[1,2,3]"))
     journal = lab.open_journal(lab.path)
-    turns = TokenHandler(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
+    handler = TokenHandler(journal, 0, lab.clock.now_ms, lab.chance.dice, lambda *_: None)
     program = lab.program(workflow(TRIGGER))
     one, two = (ActiveRun(name, program, JournaledCells()) for name in ("one", "two"))
 
-    turns.keep(one, [payload])
-    first = turns.take()
-    turns.keep(two, [payload])
-    journal.commit(first.batch)
-    turns.committed(first)
+    handler.store(one, [payload])
+    first = handler.take()
+    handler.store(two, [payload])
+    journal.commit(first.commit)
+    handler.forget_committed(first)
 
     try:
-        assert [Raw(b"2")] == turns.reader.items("two", payload.ref, 1, 1)
+        assert [Raw(b"2")] == handler._reader.items("two", payload.ref, 1, 1)
     finally:
         journal.close()

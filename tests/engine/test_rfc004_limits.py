@@ -89,7 +89,7 @@ async def test_failed_and_early_items_release_the_next_ones(lab):
     ended = await lab.run(mapped(FAILS_IF_NEGATIVE, max_concurrency=1), [-1, 1, -2, 2])
 
     assert [-1, 1, -2, 2] == lab.book.tags()
-    assert [True, False, True, False] == [isinstance(one, dict) for one in ended.output("after")]
+    assert [True, False, True, False] == [isinstance(item, dict) for item in ended.output("after")]
 
 
 async def test_a_windowed_split_larger_than_a_page(lab):

@@ -120,7 +120,7 @@ async def test_every_item_fails_and_the_run_still_completes(lab):
     ended = await lab.run(mapped(node("p", "fail", code="X")), [1, 2])
 
     assert "completed" == ended.status
-    assert ["X", "X"] == [one["error"]["code"] for one in ended.output("after")]
+    assert ["X", "X"] == [item["error"]["code"] for item in ended.output("after")]
 
 
 async def test_a_failed_item_stops_only_its_own_other_paths(lab):
@@ -139,7 +139,7 @@ async def test_a_failed_item_stops_only_its_own_other_paths(lab):
         run = await lab.start(engine, document, [1])
         ended = await lab.finish(engine, run)
 
-    assert ["FAILED"] == [one["error"]["code"] for one in ended.output("all")]
+    assert ["FAILED"] == [item["error"]["code"] for item in ended.output("all")]
     assert "next" not in lab.book.tags()
 
 

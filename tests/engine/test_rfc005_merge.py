@@ -240,7 +240,7 @@ async def test_the_run_waits_for_the_losers_of_wait_for_any(lab):
         run = await lab.start(engine, joined(wait_mode="wait_for_any"))
         lab.book.gate("b").set()
         await lab.book.until_parked(1)
-        unfinished = [one.execution_id for one in engine.unfinished()]
+        unfinished = [run.execution_id for run in engine.unfinished()]
         lab.book.gate("a").set()
         await lab.finish(engine, run)
 

@@ -95,8 +95,8 @@ async def test_an_aggregator_says_how_far_it_is(lab):
     ended = await lab.run(document, [0, 1, 0])
 
     progress = [status.progress for status in ended.statuses("all") if status.status == "waiting"]
-    assert [1, 2, 3] == [one.processed for one in progress]
-    assert {3} == {one.total for one in progress}
+    assert [1, 2, 3] == [step.processed for step in progress]
+    assert {3} == {step.total for step in progress}
     assert 1 == progress[-1].failed
 
 

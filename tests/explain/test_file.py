@@ -219,11 +219,11 @@ def test_the_command_explains_a_run_in_the_database(onward, ran):
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
-        (["nobody"], 5, "Error: .onward/onward.db has no run nobody\n"),
-        (["no body"], 2, "EXECUTION 'no body' must match"),
+        (["nobody"], 5, "Error: there is no run called nobody [NOT_FOUND]\n"),
+        (["no body"], 2, "RUN 'no body' must match"),
         (["mine", "--db", "other.db"], 2, "there is no database other.db"),
-        (["mine", "--redis", "redis://x"], 2, "the cluster needs --rabbitmq"),
-        (["mine", "--db", "a", "--redis", "redis://x"], 2, "--db and --redis name two places"),
+        (["mine", "--redis", "redis://x"], 2, "the cluster also needs --rabbitmq"),
+        (["mine", "--db", "a", "--redis", "redis://x"], 2, "--db and --redis exclude each other"),
     ],
 )
 def test_a_mistake_is_explained(onward, ran, words, code, problem):

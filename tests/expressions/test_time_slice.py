@@ -85,13 +85,13 @@ def test_weights_that_are_known_change_no_cost():
 
 def test_many_that_are_short_take_turns_and_none_is_done_twice(monkeypatch):
     jq, time_slice, turns = compile_jq("last(range(4000 + .))"), TimeSlice(), 0
-    computed, compute = [], Jq._computed
+    computed, compute = [], Jq._compute
 
     def noted(self, question, meter):
         computed.append(question.data)
         return compute(self, question, meter)
 
-    monkeypatch.setattr(Jq, "_computed", noted)
+    monkeypatch.setattr(Jq, "_compute", noted)
     while True:
         turns += 1
         try:

@@ -175,9 +175,9 @@ async def smtp_server(
         yield box
     finally:
         server.close()
-        for one in sessions:
-            if one.transport is not None:
-                one.transport.close()
+        for smtp in sessions:
+            if smtp.transport is not None:
+                smtp.transport.close()
         await server.wait_closed()
 
 

@@ -94,13 +94,16 @@ def _alive(pid):
 async def test_a_process_that_nobody_waits_for_goes_on(tmp_path):
     done = tmp_path / "done"
     commands = HostCommands(["script"])
-    script = f"import pathlib; pathlib.Path({str(done)!r}).write_text('yes')"
-    await commands.start("script", Command(argv=(sys.executable, "-I", "-c", script)))
+    script = (
+        "import os, sys; from pathlib import Path; new = Path('new');"
+        f"new.write_text(os.getcwd() + ' ' + sys.stdin.read()); new.replace({str(done)!r})"
+    )
+    await commands.start("script", Command(argv=(sys.executable, "-I", "-c", script), stdin=b"in"))
 
     async with asyncio.timeout(30):
-        while not done.exists() or commands._left:
+        while not done.exists() or Path(done.read_text().partition(" ")[0]).exists():
             await asyncio.sleep(0.01)
-    assert "yes" == done.read_text()
+    assert done.read_text().endswith(" in")
 
 
 async def test_a_process_is_talked_with_line_by_line():

@@ -32,8 +32,8 @@ def document(url, **bindings):
     return {"uri": "data:," + msgspec.json.encode(value).decode().replace("%", "%25")}
 
 
-async def call(once_kept=None, **given):
-    more = {} if once_kept is None else {"once_kept": once_kept}
+async def call(after_commit=None, **given):
+    more = {} if after_commit is None else {"after_commit": after_commit}
     tools = Tools(http=NoNetwork(), mail=NoMail(), log=ListLog(), idempotency_key="run-1", **more)
     return await msgspec.convert(given, CallAsyncapi).run(tools)
 

@@ -6,6 +6,8 @@ from contextlib import aclosing
 
 import pytest
 
+from onward.adapters.rabbitmq.address import read_address
+from onward.adapters.rabbitmq.amqp import connect
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.ports.cluster.bus import BusError
 from services.process import free_port
@@ -188,3 +190,15 @@ def test_it_runs_on_uvloop_too(rabbitmq_url):
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert b"1" == runner.run(there_and_back())
+
+
+async def test_the_version_of_the_broker_is_known_after_the_connection_is_lost(rabbitmq_url):
+    """
+    A connection that is cut right after the greeting must not end the process that asks for it.
+    """
+    connection = await connect(read_address(rabbitmq_url).parameters, 10)
+    before = connection.server_version
+    await connection.close()
+
+    assert before == connection.server_version
+    assert before[0].isdigit()

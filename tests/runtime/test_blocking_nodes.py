@@ -103,7 +103,7 @@ async def test_a_thread_is_abandoned_when_its_time_is_over_and_too_many_are_refu
     refused = await run(activities, "thread", value=1)
 
     assert "NODE_TIMEOUT" == late.error.code
-    assert "its thread goes on until it ends by itself" in late.error.message
+    assert "its thread runs until it ends by itself" in late.error.message
     assert "NODE_NO_THREAD" == refused.error.code
     async with asyncio.timeout(60):
         while activities.threads.abandoned:
@@ -176,6 +176,6 @@ async def test_an_engine_goes_on_while_a_node_burns(tmp_path, kind):
         run = await engine.start(program, program.document.source, None)
         ended = await engine.wait(run)
 
-    done = [one.node_id for one in seen if getattr(one, "status", "") == "success"]
+    done = [message.node_id for message in seen if getattr(message, "status", "") == "success"]
     assert "completed" == ended.status
     assert done.index("hot") > done.index("n19")

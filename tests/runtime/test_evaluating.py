@@ -8,7 +8,6 @@ import pytest
 
 from onward.expressions import compile_jq
 from onward.expressions.time_slice import TimeSlice, TimeSliceExceeded, within_time_slice
-from onward.runtime.activity import evaluators as evaluating
 from onward.runtime.activity.evaluators import Evaluators
 
 
@@ -50,23 +49,23 @@ async def test_the_loop_turns_while_an_expression_is_evaluated(evaluators):
 
 async def test_a_process_is_used_again(evaluators):
     await evaluators.answer(question("last(range(50000))"))
-    (first,) = evaluators._idle
+    (first,) = evaluators._pool.idle
     await evaluators.answer(question("last(range(60000))"))
 
-    assert [first] == evaluators._idle
+    assert [first] == evaluators._pool.idle
 
 
 async def test_a_process_that_was_killed_is_replaced(evaluators):
     await evaluators.answer(question("last(range(50000))"))
-    os.kill(evaluators._idle[0].pid, signal.SIGKILL)
+    os.kill(evaluators._pool.idle[0].child.pid, signal.SIGKILL)
 
     found = await evaluators.answer(question("last(range(60000))"))
 
     assert 59_999 == found.value
 
 
-async def test_an_evaluation_whose_processes_die_is_an_error_and_no_end(evaluators, monkeypatch):
-    monkeypatch.setattr(evaluating, "COMMAND", ("false",))
+async def test_an_evaluation_whose_processes_die_is_an_error_and_no_end(evaluators):
+    evaluators._pool.command = ("false",)
 
     found = await evaluators.answer(question("last(range(50000))"))
 
@@ -76,13 +75,13 @@ async def test_an_evaluation_whose_processes_die_is_an_error_and_no_end(evaluato
 
 async def test_an_evaluation_that_nobody_waits_for_ends_with_its_process(evaluators, monkeypatch):
     started = []
-    start = evaluating._start
+    take = evaluators._pool._take
 
     async def noted():
-        started.append(await start())
+        started.append(await take())
         return started[-1]
 
-    monkeypatch.setattr(evaluating, "_start", noted)
+    monkeypatch.setattr(evaluators._pool, "_take", noted)
     asked = asyncio.create_task(evaluators.answer(question("until(false; .)")))
     while not started:
         await asyncio.sleep(0.01)
@@ -90,8 +89,8 @@ async def test_an_evaluation_that_nobody_waits_for_ends_with_its_process(evaluat
     with pytest.raises(asyncio.CancelledError):
         await asked
 
-    assert [-signal.SIGKILL] == [one.returncode for one in started]
-    assert [] == evaluators._idle
+    assert [-signal.SIGKILL] == [process.child.returncode for process in started]
+    assert [] == evaluators._pool.idle
 
 
 async def test_work_that_asks_is_done_again_with_every_answer(evaluators):
@@ -103,5 +102,5 @@ async def test_work_that_asks_is_done_again_with_every_answer(evaluators):
         with within_time_slice(pace):
             return [compile_jq(source).evaluate(None, {}) for source in sources]
 
-    assert [29_999, 39_999, 2] == await evaluators.through(work)
+    assert [29_999, 39_999, 2] == await evaluators.run_with_answers(work)
     assert 3 == len(seen)

@@ -49,7 +49,7 @@ async def read(feed, after=0, rest=None):
     """Return the numbers that one follower is told; it rests after every page."""
     seen = []
     async for page in feed.follow("x", after, heartbeat_s=60):
-        seen += [one.seq for one in page]
+        seen += [event.seq for event in page]
         await asyncio.sleep(rest() if rest else 0)
     return seen
 
@@ -107,13 +107,13 @@ async def test_who_does_not_read_on_keeps_nothing():
         archive.write(feed)
         await asyncio.sleep(0.002)
     gc.collect()
-    pages = sum(isinstance(one, NextPage) for one in gc.get_objects())
+    pages = sum(isinstance(thing, NextPage) for thing in gc.get_objects())
     archive.write(feed, "run.ended")
     told = await quick
-    rest = [one.seq async for page in stuck for one in page]
+    rest = [event.seq async for page in stuck for event in page]
 
     assert pages < 10
-    assert told == [*(one.seq for one in first), *rest]
+    assert told == [*(event.seq for event in first), *rest]
 
 
 async def test_an_archive_that_is_away_ends_the_streams_and_serves_those_who_come_back():
@@ -144,7 +144,7 @@ async def test_a_word_that_got_lost_is_made_up_for(monkeypatch):
         pass
     await reader.aclose()
 
-    assert [2] == [one.seq for one in page]
+    assert [2] == [event.seq for event in page]
 
 
 async def test_who_asks_for_what_is_to_come_waits_for_it_and_no_longer_than_the_run():

@@ -8,9 +8,9 @@ from onward.adapters.host.keys import KeyRing
 from onward.adapters.host.signer import HostSigner
 from onward.errors import CredentialError
 from onward.kernel.program import Activity, LinkRequest
+from onward.kernel.redaction import Redactor
 from onward.nodes.graph.http import HttpNode
-from onward.runtime.activity.node_links import NodeLinks, filled, secrets_of
-from onward.runtime.activity.redaction import Redactor
+from onward.runtime.activity.node_links import NodeLinks, fill_links, secrets_of
 from onward.runtime.signals.signed_links import read_link
 
 NOW_MS = 1_000
@@ -42,7 +42,7 @@ def test_a_link_stands_where_its_mark_was_and_allows_what_was_asked(signer):
     activity = Activity(node, None, None, links=(ASKED,))
 
     links = NodeLinks(signer, Noon(), "https://onward.example/").links(token(), activity.links)
-    done = filled(activity, links)
+    done = fill_links(activity, links)
 
     (link,) = links.values()
     base, _, end = link.rpartition("/")

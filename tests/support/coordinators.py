@@ -43,6 +43,13 @@ class InMemory:
         return dumped(self._cells)
 
 
+class EveryCell(JournaledCells):
+    """Cells that forget nothing: each step here is a commit of its own."""
+
+    def forgettable(self, kind: str, value: Any) -> bool:
+        return False
+
+
 class InSqlite:
     """The state machine as after a crash between any two steps: every answer is followed by a
     commit, and every question by a load."""
@@ -62,10 +69,10 @@ class InSqlite:
 
     def dump(self) -> dict[tuple[str, str, str], Any]:
         """Return every cell."""
-        return dumped(JournaledCells(self._journal.cells(self._execution_id)))
+        return dumped(EveryCell(self._journal.cells(self._execution_id)))
 
     def _stepped(self, step: Callable[[Coordination], R]) -> R:
-        cells = JournaledCells(self._journal.cells(self._execution_id))
+        cells = EveryCell(self._journal.cells(self._execution_id))
         try:
             return step(Coordination(cells))
         finally:

@@ -166,18 +166,19 @@ class Lab:
         async def send(*given: Any) -> bool:
             return await engine.send(*given)
 
+        activities = CountedActivities(
+            self.http,
+            NoMail(),
+            self.log,
+            self.secrets,
+            running,
+            node_logs=NodeLogBuffer(self.clock.now_ms),
+            **self.equipment(send),
+        )
         engine = EmbeddedEngine(
             journal,
             self._compiled,
-            CountedActivities(
-                self.http,
-                NoMail(),
-                self.log,
-                self.secrets,
-                running,
-                lines=NodeLogBuffer(self.clock.now_ms),
-                **self.equipment(send),
-            ),
+            activities,
             self.clock,
             self.chance,
             self.log,
@@ -196,6 +197,7 @@ class Lab:
             async with engine:
                 yield engine
         finally:
+            await activities.aclose()
             journal.close()
         assert [] == self.complaints
 

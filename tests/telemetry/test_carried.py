@@ -110,4 +110,4 @@ async def test_on_the_cluster_every_line_of_a_node_says_where_it_is_from(watched
     about = [line for line in lines if line["message"] in ("a", "b")]
     assert [("a", "each[0]"), ("b", "each[1]")] == sorted((o["message"], o["item"]) for o in about)
     run = ended.execution_id
-    assert [(run, "say", 1)] * 2 == [(one["run"], one["node"], one["attempt"]) for one in about]
+    assert [(run, "say", 1)] * 2 == [(line["run"], line["node"], line["attempt"]) for line in about]

@@ -65,7 +65,7 @@ def test_the_name_of_the_service_can_be_set_from_outside(collector, monkeypatch)
 
     (spans,) = ExportTraceServiceRequest.FromString(collector.taken[0][1]).resource_spans
     named = [item.value for item in spans.resource.attributes if item.key == "service.name"]
-    assert ["orders"] == [one.string_value for one in named]
+    assert ["orders"] == [value.string_value for value in named]
 
 
 def test_what_nobody_samples_is_not_told(collector):

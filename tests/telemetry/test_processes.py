@@ -17,7 +17,7 @@ from distributed.test_commands import GREETING, written
 def children(running):
     """Return the process ids of the children, in the order in which they were started."""
     found = re.findall(r"worker \d+: started as process (\d+)", running.log.read_text())
-    return [int(one) for one in found]
+    return [int(pid) for pid in found]
 
 
 def alive(process):

@@ -84,7 +84,7 @@ def test_the_page_lists_every_metric_with_its_labels_and_no_other():
 def test_the_queries_of_the_page_use_metrics_that_exist():
     known = {metric.name for metric in METRICS}
     fences = "\n".join(re.findall(r"^```promql$(.*?)^```$", PAGE.read_text(), re.M | re.S))
-    used = {re.sub("_(bucket|sum|count)$", "", one) for one in re.findall(r"onward_\w+", fences)}
+    used = {re.sub("_(bucket|sum|count)$", "", name) for name in re.findall(r"onward_\w+", fences)}
 
     assert len(used) > 5
     assert set() == used - known

@@ -29,16 +29,18 @@ class Spans:
         return iter(self.exporter.get_finished_spans())
 
     def traces(self):
-        return {f"{one.context.trace_id:032x}" for one in self}
+        return {f"{span.context.trace_id:032x}" for span in self}
 
     def edges(self):
         """Return how often a span of one name stands below one of another."""
-        names = {one.context.span_id: one.name for one in self}
-        below = [(names.get(one.parent.span_id, "?") if one.parent else None, one) for one in self]
+        names = {span.context.span_id: span.name for span in self}
+        below = [
+            (names.get(span.parent.span_id, "?") if span.parent else None, span) for span in self
+        ]
         return Counter((parent, one.name) for parent, one in below)
 
     def called(self, name):
-        return [one for one in self if one.name == name]
+        return [span for span in self if span.name == name]
 
 
 @pytest.fixture
@@ -68,7 +70,7 @@ async def test_a_split_is_one_trace_with_every_node_below_the_one_before(watched
         ("p", "all"): 3,
         ("each", "after"): 1,
     } == spans.edges()
-    items = {one.attributes["onward.lineage"] for one in spans.called("p")}
+    items = {span.attributes["onward.lineage"] for span in spans.called("p")}
     assert {"each[0]", "each[1]", "each[2]"} == items
     (first,) = spans.called("start")
     assert {
@@ -107,9 +109,11 @@ async def test_attempts_and_waits_stay_in_the_trace(watched, spans):
         ("nap", "after"): 1,
     } == spans.edges()
     first, second = spans.called("p")
-    assert ["failed", "succeeded"] == [one.attributes["onward.outcome"] for one in (first, second)]
-    assert [1, 2] == [one.attributes["onward.attempt"] for one in (first, second)]
-    assert [False, True] == [one.status.is_ok for one in (first, second)]
+    assert ["failed", "succeeded"] == [
+        span.attributes["onward.outcome"] for span in (first, second)
+    ]
+    assert [1, 2] == [span.attributes["onward.attempt"] for span in (first, second)]
+    assert [False, True] == [span.status.is_ok for span in (first, second)]
 
 
 async def test_a_trace_that_a_producer_began_goes_on(watched, spans, rabbitmq_url):

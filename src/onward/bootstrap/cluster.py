@@ -132,11 +132,11 @@ class Cluster:
             HostMail(),
             self._log,
             secrets_on(self.settings, self.tables, makes_key=False),
-            lines=NodeLogBuffer(HostClock().now_ms),
+            node_logs=NodeLogBuffer(HostClock().now_ms),
             child_runs=self.child_runs(),
             hub=self.hub(),
             commands=HostCommands(self.settings.allowed),
-            linker=NodeLinks(
+            node_links=NodeLinks(
                 open_signer(self.settings.key_file, makes_key=False),
                 HostClock(),
                 self.settings.public_url,
@@ -156,8 +156,8 @@ class Cluster:
             programs=Programs(self.store, self.languages.compile, read_definition),
             activities=activities,
             evaluators=activities.evaluators,
-            callbacks=activities.pledges,
-            node_logs=activities.lines,
+            callbacks=activities.callbacks,
+            node_logs=activities.node_logs,
             clock=HostClock(),
             chance=HostChance(),
             log=self._log,
@@ -368,8 +368,8 @@ async def open_cluster(
     async with AsyncExitStack() as stack:
         topology = Topology(settings.queue_type)
         bus = RabbitBus(settings.rabbitmq_url, topology=topology, log=HostLog())
-        await bus.open()
         stack.push_async_callback(bus.close)
+        await bus.open()
         await bus.declare()
         redis = await open_redis(settings.redis_url, HostLog())
         stack.push_async_callback(redis.aclose)

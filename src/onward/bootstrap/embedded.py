@@ -98,9 +98,9 @@ def _activities(
             HttpSink(http, settings.events_sink) if settings.events_sink else None,
             EventTriggers(TableTriggers(tables), TableEventSets(tables), clock),
         ),
-        lines=NodeLogBuffer(clock.now_ms),
+        node_logs=NodeLogBuffer(clock.now_ms),
         child_runs=host.child_runs,
-        linker=NodeLinks(open_signer(key_file, makes_key=True), clock, settings.public_url),
+        node_links=NodeLinks(open_signer(key_file, makes_key=True), clock, settings.public_url),
     )
 
 

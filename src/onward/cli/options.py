@@ -78,12 +78,12 @@ def check_env_file(file: Path | None) -> None:
 
 
 def _process_kinds(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
-    from onward.ports.nodes.commands import KINDS
+    from onward.ports.nodes.commands import COMMAND_KINDS
 
     kinds = tuple(kind.strip() for kind in (value or "").split(",") if kind.strip())
-    unknown = [kind for kind in kinds if kind not in KINDS]
+    unknown = [kind for kind in kinds if kind not in COMMAND_KINDS]
     if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(KINDS)}")
+        raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(COMMAND_KINDS)}")
     return kinds
 
 

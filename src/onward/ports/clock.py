@@ -1,4 +1,4 @@
-"""Every source of nondeterminism, as ports: the clock, fresh ids and the dice."""
+"""The ports of every source of nondeterminism: the clock, fresh ids and the dice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What time it is, and how to wait for a later one."""
+    """The time, and waiting for a later one."""
 
     def now_ms(self) -> int:
         """Return the time in epoch milliseconds."""
@@ -19,14 +19,14 @@ class Clock(Protocol):
 
 
 class Chance(Protocol):
-    """Fresh names and throws of the dice."""
+    """Fresh ids and throws of the dice."""
 
     def execution_id(self, now_ms: int) -> str:
         """Return a new execution id; later ones sort after earlier ones."""
         ...
 
     def publish_id(self) -> str:
-        """Return a name that no other publish has."""
+        """Return an id that no other publish has."""
         ...
 
     def dice(self) -> float:

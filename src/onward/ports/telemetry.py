@@ -1,7 +1,13 @@
-"""What is measured: every metric by name, and the port that takes the numbers.
+"""Telemetry: every metric by name, the place of a span in its trace, and the ports for both.
 
-A label is always one of few: a queue, a node type, an outcome. Nothing that a run brings with it
-(its id, its workflow, its items) may be one, or a million runs would be a million series.
+A label of a metric is always one of few: a queue, a node type, an outcome. Nothing that a run
+brings with it (its id, its workflow, its items) may be one, or a million runs would be a million
+series.
+
+Each run has a trace, each execution of a node a span. Ids follow from what they name: the trace
+from the run, a span from the token. A redelivery reports its span again under the same id, in the
+same trace, and its successors find their parent there even when the first worker died before it
+could report.
 """
 
 from __future__ import annotations
@@ -15,6 +21,8 @@ from onward.kernel.messages import CompletionMessage, Token
 
 Kind = Literal["counter", "gauge", "histogram"]
 
+_PARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
+_ZEROES = {32 * "0", 16 * "0"}
 _QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SLOW = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 _LATE = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -32,14 +40,14 @@ class Metric:
 
 
 class Meter(Protocol):
-    """Takes numbers. Called for every message: it must cost next to nothing."""
+    """Records numbers. Called for every message: it must cost next to nothing."""
 
     def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
-        """Raise a counter, or move a gauge, by an amount."""
+        """Increase a counter, or change a gauge, by an amount."""
         ...
 
     def observe(self, metric: Metric, value: float, *labels: str) -> None:
-        """Put a value into a histogram."""
+        """Add a value to a histogram."""
         ...
 
     def set(self, metric: Metric, value: float, *labels: str) -> None:
@@ -50,19 +58,18 @@ class Meter(Protocol):
 class NoMeter:
     """Measures nothing."""
 
-    def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
-        """Do nothing."""
+    def add(self, metric: Metric, *labels: str, amount: float = 1) -> None: ...
 
-    def observe(self, metric: Metric, value: float, *labels: str) -> None:
-        """Do nothing."""
+    def observe(self, metric: Metric, value: float, *labels: str) -> None: ...
 
-    def set(self, metric: Metric, value: float, *labels: str) -> None:
-        """Do nothing."""
+    def set(self, metric: Metric, value: float, *labels: str) -> None: ...
 
 
 UNMEASURED = NoMeter()
 
-BUILD = Metric("onward_build_info", "gauge", "Always 1; its labels say what runs.", ("version",))
+BUILD = Metric(
+    "onward_build_info", "gauge", "Always 1; the label is the version that runs.", ("version",)
+)
 CONSUMED = Metric(
     "onward_messages_consumed_total", "counter", "Messages taken from a queue.", ("queue",)
 )
@@ -72,7 +79,7 @@ REDELIVERED = Metric(
     "Messages taken that had been delivered before.",
     ("queue",),
 )
-ACKED = Metric("onward_messages_acked_total", "counter", "Messages dealt with.", ("queue",))
+ACKED = Metric("onward_messages_acked_total", "counter", "Messages acknowledged.", ("queue",))
 GIVEN_BACK = Metric(
     "onward_messages_given_back_total", "counter", "Messages returned unhandled.", ("queue",)
 )
@@ -93,7 +100,7 @@ PUBLISH_SECONDS = Metric(
 TROUBLE = Metric(
     "onward_trouble_retries_total",
     "counter",
-    "Messages put off because something outside their node failed.",
+    "Messages delayed because a service, not their node, failed.",
     ("delay",),
 )
 QUARANTINED = Metric("onward_quarantined_total", "counter", "Messages put into quarantine.")
@@ -107,18 +114,18 @@ CLAIM_SECONDS = Metric(
     "onward_claim_seconds", "histogram", "How long the coordinator took to answer.", (), _QUICK
 )
 COORDINATOR_FAILED = Metric(
-    "onward_coordinator_failures_total", "counter", "Questions the coordinator did not answer."
+    "onward_coordinator_failures_total", "counter", "Requests that the coordinator did not answer."
 )
 EXECUTIONS = Metric(
     "onward_node_executions_total",
     "counter",
-    "Executions of nodes by what they came to.",
+    "Executions of nodes, by outcome.",
     ("type", "outcome"),
 )
 EXECUTION_SECONDS = Metric(
     "onward_node_duration_seconds",
     "histogram",
-    "From taking a node up to having told everyone what it came to.",
+    "From taking a node up to publishing its outcome.",
     ("type",),
     _SLOW,
 )
@@ -128,10 +135,10 @@ NODE_RETRIES = Metric(
     "Second and later attempts, by the node's own retry policy.",
     ("type",),
 )
-SLOTS = Metric("onward_worker_slots", "gauge", "How many nodes may be in hand at once.")
-SLOTS_USED = Metric("onward_worker_slots_used", "gauge", "How many nodes are in hand.")
+SLOTS = Metric("onward_worker_slots", "gauge", "How many nodes may run at once.")
+SLOTS_USED = Metric("onward_worker_slots_used", "gauge", "How many nodes are running.")
 RUNS_ENDED = Metric(
-    "onward_runs_ended_total", "counter", "Endings written, by status.", ("status",)
+    "onward_runs_ended_total", "counter", "Runs that ended, by status.", ("status",)
 )
 RUN_SECONDS = Metric(
     "onward_run_duration_seconds", "histogram", "From the start of a run to its end.", (), _SLOW
@@ -141,7 +148,10 @@ FOLD_SECONDS = Metric(
     "onward_fold_seconds", "histogram", "How long writing one batch took.", (), _QUICK
 )
 UNREADABLE = Metric(
-    "onward_unreadable_messages_total", "counter", "News that no master could read.", ("queue",)
+    "onward_unreadable_messages_total",
+    "counter",
+    "Statuses that no master could read.",
+    ("queue",),
 )
 STORE_OUTAGES = Metric(
     "onward_store_outages_total", "counter", "Times that writing failed because of the store."
@@ -155,39 +165,33 @@ TIMER_LATENESS = Metric(
     _LATE,
 )
 RECONNECTS = Metric(
-    "onward_reconnects_total", "counter", "Connections made anew after a loss.", ("service",)
+    "onward_reconnects_total", "counter", "Connections opened again after a loss.", ("service",)
 )
 RESTARTS = Metric(
-    "onward_outages_total", "counter", "Times that the process began anew for want of a service."
+    "onward_outages_total",
+    "counter",
+    "Restarts of the process because a service was down.",
 )
 
-METRICS = tuple(one for one in list(globals().values()) if isinstance(one, Metric))
+METRICS = tuple(metric for metric in list(globals().values()) if isinstance(metric, Metric))
 """Every metric there is."""
 
 _conforms: type[Meter] = NoMeter
 
 
-# -- Traces: one for each run, a span for each execution of a node.
-#
-# Ids follow from what they name: the trace from the run, a span from the token. A redelivery tells
-# its span again under the same id, in the same trace, and whoever comes after it finds its parent
-# there even when the first teller died before it could tell.
-
-
-_PARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
-_ZEROES = {32 * "0", 16 * "0"}
+# -- traces ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a span stands: the W3C `traceparent`, taken apart."""
+    """The place of a span in its trace: the W3C `traceparent`, taken apart."""
 
     trace: str
     span: str
     sampled: bool = True
 
     def __str__(self) -> str:
-        """Return it as a `traceparent` header says it."""
+        """Return the `traceparent` header."""
         return f"00-{self.trace}-{self.span}-{int(self.sampled):02x}"
 
 
@@ -197,7 +201,7 @@ def root_of(execution_id: str) -> Mark:
 
 
 def parent_of(token: Token) -> Mark:
-    """Return what a token follows from: its `traceparent`, or the run when it has none."""
+    """Return the parent of a token's span: its `traceparent`, or the run when it has none."""
     found = _PARENT.fullmatch(token.traceparent)
     if found is None or not _ZEROES.isdisjoint(found.groups()):
         return root_of(token.execution_id)
@@ -212,7 +216,7 @@ def mark_of(token: Token) -> Mark:
 
 
 class Tracer(Protocol):
-    """Takes spans that are over."""
+    """Records spans that have ended."""
 
     def now_ns(self) -> int:
         """Return the time in epoch nanoseconds, for spans."""
@@ -221,12 +225,12 @@ class Tracer(Protocol):
     def executed(
         self, token: Token, node_type: str, outcome: str, start_ns: int, end_ns: int
     ) -> None:
-        """Tell one execution of a node; `outcome` is what it came to.
+        """Record one execution of a node, with the kind of its outcome.
 
-        `token` is as it came: its `traceparent` is the parent.
+        `token` is as it was delivered: its `traceparent` is the parent.
         """
         ...
 
     def ended(self, completion: CompletionMessage) -> None:
-        """Tell a run as a whole: the root of its own trace."""
+        """Record a run as a whole: the root of its own trace."""
         ...

@@ -1,4 +1,4 @@
-"""The real clock, real chance: the only file that reads either."""
+"""The clock and the randomness of the machine: the only module that reads either."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ class HostClock:
     """The machine's wall clock."""
 
     def now_ms(self) -> int:
-        """Return the time in epoch milliseconds."""
         return time.time_ns() // 1_000_000
 
     async def wait(self, event: asyncio.Event, until_ms: int | None) -> None:
-        """Return when `event` is set or the time has come, whichever is first."""
         delay_s = None if until_ms is None else max(0, until_ms - self.now_ms()) / 1000
         with suppress(TimeoutError):
             async with asyncio.timeout(delay_s):
@@ -45,7 +43,6 @@ class HostChance:
         return secrets.token_hex(10)
 
     def dice(self) -> float:
-        """Return a number from 0 up to 1."""
         return random.random()
 
 

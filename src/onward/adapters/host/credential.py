@@ -1,4 +1,4 @@
-"""What a credential is: a name, and fields that are texts."""
+"""The form of a credential: a name, and fields that are texts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def check_name(name: str) -> None:
         )
 
 
-def text_fields(given: object, place: str) -> dict[str, str]:
+def read_fields(value: object, place: str) -> dict[str, str]:
     """Return a credential's fields as texts; numbers and booleans as JSON writes them.
 
     Raises CredentialError naming `place` and the field, never a value.
     """
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(value, Mapping) or not value:
         raise CredentialError(f"{place} must be a JSON object with at least one field")
     fields: dict[str, str] = {}
-    for name, value in given.items():
-        if not isinstance(value, (str, int, float)):
+    for name, item in value.items():
+        if not isinstance(item, (str, int, float)):
             raise CredentialError(f"{place}: field {name!r} must be a text, number or boolean")
-        fields[name] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        fields[name] = item if isinstance(item, str) else msgspec.json.encode(item).decode()
         check_text(fields[name], f"{place}: field {name!r}")
     return fields
 

@@ -1,4 +1,4 @@
-"""Files and pages that a document is put together from, read once, before it runs."""
+"""Files and pages that a document refers to, fetched once, before it runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-_LARGEST = 1024 * 1024
+_MOST_BYTES = 1024 * 1024
 _TIMEOUT_S = 10.0
 
 
 class FetchError(Exception):
-    """Something cannot be had; the text says why."""
+    """A file or page cannot be fetched; the text says why."""
 
 
 def fetch(uri: str) -> str:
@@ -29,9 +29,9 @@ def fetch(uri: str) -> str:
 
 def _file(path: Path) -> bytes:
     with path.open("rb") as file:
-        data = file.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise FetchError(f"it is larger than {_LARGEST} bytes")
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise FetchError(f"it is larger than {_MOST_BYTES} bytes")
     return data
 
 
@@ -46,8 +46,8 @@ def _page(uri: str) -> bytes:
                 raise FetchError(f"the server answered {answer.status_code}")
             for chunk in answer.iter_bytes():
                 data += chunk
-                if len(data) > _LARGEST:
-                    raise FetchError(f"it is larger than {_LARGEST} bytes")
+                if len(data) > _MOST_BYTES:
+                    raise FetchError(f"it is larger than {_MOST_BYTES} bytes")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as problem:
         raise FetchError(str(problem) or type(problem).__name__) from None
     return bytes(data)

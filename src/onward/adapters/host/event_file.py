@@ -1,4 +1,4 @@
-"""A file that events are added to, each a line of JSON."""
+"""A sink for events: a file that gets each of them as a line of JSON."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from onward.ports.nodes.outside import OutsideError
 
 
 class EventFile:
-    """Adds events to a file."""
+    """Appends events to a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     async def __call__(self, event: Mapping[str, Any]) -> None:
-        """Add one; OutsideError when the file cannot be written."""
+        """Append an event; OutsideError when the file cannot be written."""
         await asyncio.to_thread(self._write, msgspec.json.encode(event) + b"\n")
 
     def _write(self, line: bytes) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import time
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
 
 import httpx2
 
@@ -31,7 +32,6 @@ class HostHttp:
         self._clients: dict[bool, httpx2.AsyncClient] = {}
 
     async def send(self, request: HttpRequest) -> HttpAnswer:
-        """Send and read the whole answer; see the port for the errors raised."""
         started = time.perf_counter()
         try:
             async with asyncio.timeout(request.timeout_s):
@@ -64,8 +64,8 @@ class HostHttp:
             try:
                 if not request.follow_redirects or response.next_request is None:
                     body = await _read(response, request)
-                    return response.status_code, _joined(response.headers), body
-                outgoing = _redirected(outgoing, response.next_request)
+                    return response.status_code, _join_values(response.headers), body
+                outgoing = _follow(outgoing, response.next_request)
             finally:
                 await response.aclose()
         raise OutsideError(f"more than {_REDIRECTS_MAX} redirects", "HTTP_REDIRECTS")
@@ -73,17 +73,48 @@ class HostHttp:
     def _client(self, verify_tls: bool) -> httpx2.AsyncClient:
         if verify_tls not in self._clients:
             verify: ssl.SSLContext | bool = (self._trust or True) if verify_tls else False
-            self._clients[verify_tls] = httpx2.AsyncClient(
+            client = httpx2.AsyncClient(
                 verify=verify,
-                # The deadline of each exchange is kept by `send`; how many run at once by the
-                # worker: a second, smaller limit here would only make them time out in a queue.
+                # `send` limits the time of each exchange, and the worker how many run at once: a
+                # second, smaller limit here would only make them time out in a queue.
                 timeout=None,
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
                 # One client serves every workflow: a cookie kept from one would leak to another.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                 headers={"user-agent": "onward"},
             )
+            _close_cancelled_handshakes(client)
+            self._clients[verify_tls] = client
         return self._clients[verify_tls]
+
+
+def _close_cancelled_handshakes(client: httpx2.AsyncClient) -> None:
+    """Have the client close a connection that is cancelled in the middle of its TLS handshake.
+
+    It does so itself for errors alone: the socket would stay open until it is garbage. There is no
+    public way to the streams of a client; where this one is missing, all else works without it.
+    """
+    pool = getattr(client._transport, "_pool", None)
+    backend = getattr(pool, "_network_backend", None)
+    if backend is None:
+        return
+    connect = backend.connect_tcp
+
+    async def connect_tcp(*arguments: Any, **options: Any) -> Any:
+        stream = await connect(*arguments, **options)
+        start = stream.start_tls
+
+        async def start_tls(*arguments: Any, **options: Any) -> Any:
+            try:
+                return await start(*arguments, **options)
+            except asyncio.CancelledError:
+                await stream.aclose()
+                raise
+
+        stream.start_tls = start_tls
+        return stream
+
+    backend.connect_tcp = connect_tcp
 
 
 async def _read(response: httpx2.Response, request: HttpRequest) -> bytes:
@@ -103,11 +134,11 @@ async def _read(response: httpx2.Response, request: HttpRequest) -> bytes:
     return bytes(body)
 
 
-def _joined(headers: httpx2.Headers) -> dict[str, str]:
+def _join_values(headers: httpx2.Headers) -> dict[str, str]:
     return {name.lower(): headers[name] for name in headers}
 
 
-def _redirected(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
+def _follow(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
     old, new = before.url, after.url
     upgraded = (old.scheme, new.scheme) == ("http", "https") and old.host == new.host
     if not upgraded and (old.scheme, old.host, old.port) != (new.scheme, new.host, new.port):

@@ -19,7 +19,7 @@ from onward.adapters.host.private_file import write_private
 from onward.errors import CredentialError
 
 KEY_VARIABLE = "ONWARD_KEY"
-_BYTES = 32
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Key:
 
 
 class KeyRing:
-    """Where keys are found. They are read at each use, so a rotation needs no restart."""
+    """Finds the keys. They are read at each use, so a rotation needs no restart."""
 
     def __init__(self, environment: Mapping[str, str], file: Path | None) -> None:
         self._environment = environment
@@ -39,7 +39,7 @@ class KeyRing:
 
     @property
     def place(self) -> str:
-        """Return where the keys are looked for, as people read it."""
+        """The name of the variable or file that holds the keys, for messages."""
         return KEY_VARIABLE if self._in_environment or self._file is None else str(self._file)
 
     @property
@@ -69,14 +69,14 @@ class KeyRing:
     def add(self) -> bool:
         """Put a new key before the others in the key file, made if there is none.
 
-        Return False, and do nothing, when the keys come from the environment: only the one who
-        set it can change it. Older keys stay, for records and backups that they sealed.
+        Return False, and do nothing, when the keys come from the environment: it can
+        only be changed where it is set. Older keys stay, for records and backups that they sealed.
         """
         if self._in_environment:
             return False
         if self._file is None:
             raise CredentialError(f"there is no place for a key: set {KEY_VARIABLE} or a key file")
-        texts = [b64encode(secrets.token_bytes(_BYTES)).decode()]
+        texts = [b64encode(secrets.token_bytes(_KEY_BYTES)).decode()]
         texts += [b64encode(key.secret).decode() for key in self.keys()]
         write_private(self._file, "".join(f"{text}\n" for text in texts).encode())
         return True
@@ -89,10 +89,10 @@ def _parse(text: str, place: str) -> tuple[Key, ...]:
             secret = b64decode(line, validate=True)
         except (binascii.Error, ValueError):
             secret = b""
-        if len(secret) != _BYTES:
+        if len(secret) != _KEY_BYTES:
             raise CredentialError(
-                f"{place}: key {number} is not {_BYTES} bytes in base64: "
-                f"make one with: openssl rand -base64 {_BYTES}"
+                f"{place}: key {number} is not {_KEY_BYTES} bytes in base64: "
+                f"make one with: openssl rand -base64 {_KEY_BYTES}"
             )
         found.append(Key(sha256(b"onward key id\0" + secret).hexdigest()[:16], secret))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""The log: structured lines through the standard library's logging, never to standard output.
+"""The log: structured lines through the standard library's logging, never on standard output.
 
 Standard output belongs to results. One event is one line, whatever it says: control characters
 are written escaped, so no value can forge a second line.
@@ -22,7 +22,7 @@ _LEVELS = {
 }
 _LOGGER = logging.getLogger("onward")
 _TRACING = logging.getLogger("opentelemetry")
-"""What cannot be sent to a collector is told in the same form as everything else."""
+"""Spans that cannot be sent to a collector are reported in the same form as everything else."""
 
 
 class HostLog:
@@ -62,11 +62,11 @@ class _TextLines(logging.Formatter):
         head = _head(record)
         fields = _fields(record)
         if fields.get("attempt") == 1:
-            del fields["attempt"]  # the rule; only a repetition is news
+            del fields["attempt"]  # only a second attempt is worth a word
         if record.exc_info and record.exc_info[1] is not None:
             fields["exception"] = repr(record.exc_info[1])
         pairs = (f"{name}={_shown(value)}" for name, value in fields.items())
-        message = _one_line(record.getMessage())
+        message = _escape(record.getMessage())
         return " ".join((head["time"], head["level"].upper(), message, *pairs))
 
 
@@ -86,8 +86,8 @@ def _shown(value: object) -> str:
     return json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _one_line(text: str) -> str:
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+def _escape(text: str) -> str:
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 _conforms: type[Log] = HostLog

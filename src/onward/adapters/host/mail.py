@@ -22,7 +22,6 @@ class HostMail:
     async def send(
         self, server: MailServer, sender: str, recipients: Sequence[str], message: bytes
     ) -> Sequence[str]:
-        """Deliver `message`, dated now; see the port for the errors raised."""
         place = f"{server.host}:{server.port}"
         client = self._client(server)
         try:
@@ -42,7 +41,6 @@ class HostMail:
         return accepted
 
     async def greet(self, server: MailServer) -> None:
-        """Connect, log in and leave; see the port for the errors raised."""
         place = f"{server.host}:{server.port}"
         client = self._client(server)
         try:

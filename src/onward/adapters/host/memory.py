@@ -1,4 +1,4 @@
-"""How much memory this process has."""
+"""The memory of this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def resident_mb() -> int:
-    """Return the resident memory of this process; where it cannot be told, the most it ever had."""
+    """Return the resident memory of this process; where it is not known, the most it ever had."""
     try:
         pages = int(_STATM.read_text().split()[1])
     except OSError:

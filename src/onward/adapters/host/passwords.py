@@ -13,16 +13,16 @@ from onward.ports.security.accounts import Passwords
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-AT_ONCE = 2
-"""Each takes 64 MiB and all of a core for some ten milliseconds: the rest waits its turn."""
+MOST_AT_ONCE = 2
+"""Each takes 64 MiB and all of a core for some ten milliseconds: the others wait."""
 
 
 class HostPasswords:
     """Hashes in threads, a few at a time."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Semaphore(AT_ONCE)
-        self._nobodys = ""
+        self._free = asyncio.Semaphore(MOST_AT_ONCE)
+        self._unknown_hash = ""
 
     @cached_property
     def _hasher(self) -> PasswordHasher:
@@ -35,16 +35,14 @@ class HostPasswords:
         return PasswordHasher()
 
     async def hash(self, password: str) -> str:
-        """Return how a password is kept."""
-        async with self._turn:
+        async with self._free:
             return await asyncio.to_thread(self._hasher.hash, password)
 
     async def fits(self, hash_: str | None, password: str) -> bool:
-        """Return whether a password has this hash; no hash takes as long as a wrong password."""
-        if not self._nobodys:
-            self._nobodys = await self.hash("a password that nobody has")
-        async with self._turn:
-            fits = await asyncio.to_thread(self._verify, hash_ or self._nobodys, password)
+        if not self._unknown_hash:
+            self._unknown_hash = await self.hash("the password of no account")
+        async with self._free:
+            fits = await asyncio.to_thread(self._verify, hash_ or self._unknown_hash, password)
         return fits and hash_ is not None
 
     def _verify(self, hash_: str, password: str) -> bool:

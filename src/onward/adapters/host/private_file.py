@@ -16,7 +16,7 @@ def write_private(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Born with its mode: there is no moment at which others could open it.
+        # Created with its mode: there is no moment at which others could open it.
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -33,8 +33,8 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the right to change `path` until the block ends; others wait for their turn."""
+def lock_file(path: Path) -> Iterator[None]:
+    """Hold the lock on `path` until the block ends; other processes wait for it."""
     try:
         import fcntl  # noqa: PLC0415  (not on Windows, where writers are not kept apart)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Sealing a credential: AES-256-GCM, bound to what it is sealed for.
+"""Sealed records: AES-256-GCM over the fields of a credential, bound to what they are sealed for.
 
 A record that was changed, or put where it does not belong, does not open.
 """
@@ -30,7 +30,7 @@ class SealedRecord(msgspec.Struct, frozen=True, kw_only=True):
     sealed: str
 
 
-def newest(ring: KeyRing) -> Key:
+def newest_key_of(ring: KeyRing) -> Key:
     """Return the key to seal with; CredentialError when there is none."""
     keys = ring.keys()
     if not keys:

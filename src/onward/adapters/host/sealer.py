@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 import msgspec
 
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.host.sealed_records import SealedRecord, newest, seal, unseal
+from onward.adapters.host.sealed_records import SealedRecord, newest_key_of, seal, unseal
 from onward.errors import CredentialError
 from onward.ports.security.crypto import Sealer
 
@@ -22,24 +22,21 @@ class HostSealer:
     def __init__(self, ring: KeyRing, *, makes_key: bool) -> None:
         self._ring = ring
         self._makes_key = makes_key
-        """Whether the first seal makes the key file: only where nobody else needs it."""
+        """Whether the first seal makes the key file: only where no other process needs it."""
 
     def seal(self, purpose: str, text: str) -> str:
-        """Return a text sealed for a purpose."""
         if self._makes_key and not self._ring.keys():
             self._ring.add()
         plain = msgspec.json.encode({_FIELD: text})
-        record = seal(newest(self._ring), _bound(purpose), plain)
+        record = seal(newest_key_of(self._ring), _bound(purpose), plain)
         return PREFIX + urlsafe_b64encode(msgspec.json.encode(record)).decode()
 
     def open(self, purpose: str, sealed: str) -> str:
-        """Return what was sealed for a purpose."""
         if not sealed.startswith(PREFIX):
             return sealed
         return unseal(self._ring, _bound(purpose), _record(sealed, purpose), purpose)[_FIELD]
 
     def current(self, sealed: str) -> bool:
-        """Return whether something is sealed with the newest key; also when there is no key."""
         keys = self._ring.keys()
         if not keys:
             return not self._makes_key or sealed.startswith(PREFIX)

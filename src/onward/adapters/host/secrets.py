@@ -1,8 +1,8 @@
-"""Credentials of the host: from the environment, a `.env`-like file, the master and a vault.
+"""Secrets of the host: from the environment, a `.env`-like file, the master and a vault.
 
-They are asked in this order, and the first that knows a name gives all of its fields; fields from
-different places are never mixed. Files are read again when they have changed, so a worker need not
-be restarted for a new password.
+They are asked in this order, and the first that has a credential gives all of its fields; fields
+from different places are never mixed. Files are read again when they have changed, so a worker need
+not be restarted for a new password.
 """
 
 from __future__ import annotations
@@ -13,55 +13,18 @@ from pathlib import Path
 
 import msgspec
 
-from onward.adapters.host.credential import check_name, check_text, text_fields
+from onward.adapters.host.credential import check_name, check_text, read_fields
 from onward.adapters.host.vault import Vault, open_vault
 from onward.errors import CredentialError
 from onward.ports.security.credentials import CredentialBook, Secrets
 
-# -- Read a `.env`-like file: `NAME=value` lines, comments, and quotes around what needs them.
-#
-# Single quotes keep a value as it stands. In double quotes a backslash makes `n` and `t` a line
-# break and a tab, and any other character itself. Without quotes a value ends at the line's end or
-# at ` #`. Nothing is expanded, and no value spans lines.
-
-
+PREFIX = "ONWARD_CREDENTIAL_"
+# Settings of the store share the prefix of the credentials: they are not fields of a "store".
+_SETTINGS = frozenset({"ONWARD_CREDENTIAL_STORE"})
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _QUOTED = re.compile(r"""(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?""")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t"}
-
-
-def read_dotenv(text: str, file: str) -> dict[str, str]:
-    """Return the variables in `text`. Raises CredentialError naming `file` and line, no value."""
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        content = line.strip()
-        if not content or content.startswith("#"):
-            continue
-        parts = _LINE.fullmatch(content)
-        value = None if parts is None else _value(parts[2])
-        if parts is None or value is None:
-            raise CredentialError(
-                f"{file}:{number}: expected NAME=value, with quotes closed on the same line"
-            )
-        found[parts[1]] = value
-    return found
-
-
-def _value(written: str) -> str | None:
-    if written[:1] not in ("'", '"'):
-        return re.split(r"(?:^|\s)#", written, maxsplit=1)[0].strip()
-    quoted = _QUOTED.fullmatch(written)
-    if quoted is None:
-        return None
-    if quoted[1] is not None:
-        return quoted[1]
-    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), quoted[2])
-
-
-PREFIX = "ONWARD_CREDENTIAL_"
-# Settings of the store share the prefix of the credentials: they are not fields of a "store".
-_SETTINGS = frozenset({"ONWARD_CREDENTIAL_STORE"})
 
 
 class HostSecrets:
@@ -81,18 +44,17 @@ class HostSecrets:
         self._parsed: tuple[tuple[int, int, int], dict[str, str]] | None = None
 
     async def resolve(self, name: str, workflow_id: str = "") -> Mapping[str, str]:
-        """Return the fields of credential `name`; see the port for the error raised."""
         check_name(name)
         return (
             _from_variables(name, self._environment, "the environment")
             or _from_variables(name, self._variables(), str(self._file))
-            or await self._kept(name, workflow_id)
+            or await self._of_master(name, workflow_id)
             or (self._vault.get(name) if self._vault is not None else None)
             or self._missing(name)
         )
 
-    async def _kept(self, name: str, workflow_id: str) -> Mapping[str, str] | None:
-        """Return what the master keeps under a name, if the workflow may have it."""
+    async def _of_master(self, name: str, workflow_id: str) -> Mapping[str, str] | None:
+        """Return a credential that the master stores, if the workflow may use it."""
         found = await self._book.open(name) if self._book is not None else None
         if found is None:
             return None
@@ -153,16 +115,53 @@ def _from_variables(name: str, variables: Mapping[str, str], place: str) -> dict
     variable = _variable(name)
     if variable in variables and variable not in _SETTINGS:
         try:
-            given = msgspec.json.decode(variables[variable].encode("utf-8", "replace"))
+            value = msgspec.json.decode(variables[variable].encode("utf-8", "replace"))
         except msgspec.DecodeError:
-            given = None
-        return text_fields(given, f"{variable} in {place}")
+            value = None
+        return read_fields(value, f"{variable} in {place}")
     fields: dict[str, str] = {}
     for key, value in variables.items():
         if key.startswith(f"{variable}_") and key not in _SETTINGS:
             check_text(value, f"{key} in {place}")
             fields[key[len(variable) + 1 :].lower()] = value
     return fields or None
+
+
+# -- files of variables ----------------------------------------------------------------------------
+
+
+def read_dotenv(text: str, file: str) -> dict[str, str]:
+    """Return the variables in a text of `NAME=value` lines and comments.
+
+    Single quotes keep a value as it stands. In double quotes a backslash makes `n` and `t` a line
+    break and a tab, and any other character itself. Without quotes a value ends at the line's end
+    or at ` #`. Nothing is expanded, and no value spans lines. Raises CredentialError naming `file`
+    and the line, never a value.
+    """
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.strip()
+        if not content or content.startswith("#"):
+            continue
+        parts = _LINE.fullmatch(content)
+        value = None if parts is None else _value(parts[2])
+        if parts is None or value is None:
+            raise CredentialError(
+                f"{file}:{number}: expected NAME=value, with quotes closed on the same line"
+            )
+        found[parts[1]] = value
+    return found
+
+
+def _value(written: str) -> str | None:
+    if written[:1] not in ("'", '"'):
+        return re.split(r"(?:^|\s)#", written, maxsplit=1)[0].strip()
+    quoted = _QUOTED.fullmatch(written)
+    if quoted is None:
+        return None
+    if quoted[1] is not None:
+        return quoted[1]
+    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), quoted[2])
 
 
 _conforms: type[Secrets] = HostSecrets

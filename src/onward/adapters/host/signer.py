@@ -16,10 +16,9 @@ class HostSigner:
     def __init__(self, ring: KeyRing, *, makes_key: bool) -> None:
         self._ring = ring
         self._makes_key = makes_key
-        """Whether the first signature makes the key file: only where nobody else needs it."""
+        """Whether the first signature makes the key file: only where no other process needs it."""
 
     def sign(self, data: bytes) -> bytes:
-        """Return a signature."""
         if self._makes_key and not self._ring.keys():
             self._ring.add()
         keys = self._ring.keys()
@@ -31,7 +30,6 @@ class HostSigner:
         return _signature(keys[0], data)
 
     def verifies(self, data: bytes, signature: bytes) -> bool:
-        """Return whether a signature is ours."""
         keys = self._ring.keys()
         return any(hmac.compare_digest(_signature(key, data), signature) for key in keys)
 

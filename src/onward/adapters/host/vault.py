@@ -13,10 +13,10 @@ from typing import Literal
 
 import msgspec
 
-from onward.adapters.host.credential import check_name, text_fields
+from onward.adapters.host.credential import check_name, read_fields
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.host.private_file import exclusive, write_private
-from onward.adapters.host.sealed_records import SealedRecord, newest, seal, unseal
+from onward.adapters.host.private_file import lock_file, write_private
+from onward.adapters.host.sealed_records import SealedRecord, newest_key_of, seal, unseal
 from onward.errors import CredentialError
 
 
@@ -34,12 +34,12 @@ class Vault:
 
     @property
     def key_place(self) -> str:
-        """Return where the keys are looked for, as people read it."""
+        """The name of the variable or file that holds the keys, for messages."""
         return self._ring.place
 
     def ensure_key(self) -> bool:
         """Make the key file when there is no key at all; return whether it was made."""
-        with exclusive(self.path):
+        with lock_file(self.path):
             return not self._ring.keys() and self._ring.add()
 
     def names(self) -> tuple[str, ...]:
@@ -54,16 +54,16 @@ class Vault:
     def put(self, name: str, fields: Mapping[str, object]) -> bool:
         """Seal `fields` under `name` with the newest key; return whether they replaced others."""
         check_name(name)
-        plain = msgspec.json.encode(text_fields(fields, f"credential {name!r}"))
-        with exclusive(self.path):
+        plain = msgspec.json.encode(read_fields(fields, f"credential {name!r}"))
+        with lock_file(self.path):
             store = self._load()
-            record = seal(newest(self._ring), _bound(name), plain)
+            record = seal(newest_key_of(self._ring), _bound(name), plain)
             self._save({**store.records, name: record})
             return name in store.records
 
     def remove(self, name: str) -> bool:
         """Forget `name`; return whether it was there."""
-        with exclusive(self.path):
+        with lock_file(self.path):
             records = dict(self._load().records)
             if records.pop(name, None) is None:
                 return False
@@ -76,11 +76,11 @@ class Vault:
         A key file gets a new key first; with the key in the environment its first key is the
         newest. When one record cannot be opened nothing is changed.
         """
-        with exclusive(self.path):
+        with lock_file(self.path):
             records = self._load().records
             opened = {name: self._open(name, record) for name, record in records.items()}
             self._ring.add()
-            key = newest(self._ring)
+            key = newest_key_of(self._ring)
             self._save(
                 {
                     name: seal(key, _bound(name), msgspec.json.encode(fields))

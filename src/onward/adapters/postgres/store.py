@@ -6,6 +6,7 @@ store.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -75,6 +76,9 @@ async def open_store(url: str) -> PostgresStore:
     except ValueError:  # a port that is no number, a host that cannot be a name
         await pool.close()
         raise unreadable() from None
+    except asyncio.CancelledError:
+        pool.terminate()
+        raise
     return PostgresStore(pool, place)
 
 

@@ -53,17 +53,13 @@ class Connection:
 
     def __init__(self, wire: Any) -> None:
         self._wire = wire
+        self.server_version = _text(wire.server_properties["version"])
+        """From the broker's greeting, which the library forgets when the connection is lost."""
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_blocked: Callable[[bool], None] = lambda _: None
         wire.add_on_close_callback(self._closed)
         wire.add_on_connection_blocked_callback(lambda *_: self.on_blocked(True))
         wire.add_on_connection_unblocked_callback(lambda *_: self.on_blocked(False))
-
-    @property
-    def server_version(self) -> str:
-        """The version in the broker's greeting."""
-        version = self._wire.server_properties["version"]
-        return version.decode() if isinstance(version, bytes) else str(version)
 
     async def channel(self) -> Channel:
         """Open a channel."""
@@ -84,8 +80,11 @@ class Connection:
         if not self.lost.done():
             if self._wire.is_open:
                 self._wire.close()
-            # A broker that hangs is not waited for: its side ends when the heartbeats stop.
             await asyncio.wait([self.lost], timeout=_GOODBYE_S)
+        if not self.lost.done():
+            # A broker that hangs is not waited for: its side ends when the heartbeats stop.
+            self._wire.abort()
+            await asyncio.wait([self.lost])
 
     def _closed(self, _: Any, reason: BaseException) -> None:
         _resolve(self.lost, str(reason) or type(reason).__name__)
@@ -263,6 +262,10 @@ class _Wire(AsyncioConnection):  # type: ignore[misc]  # its base is untyped, as
         self._busy_until = 0.0
         super().__init__(*values, custom_ioloop=custom_ioloop, **named)
 
+    def abort(self) -> None:
+        """Close the socket without waiting for the broker."""
+        self._adapter_disconnect_stream()
+
     def _adapter_emit_data(self, data: bytes) -> None:
         if not self._corked:
             if self._loop.time() < self._busy_until:
@@ -314,3 +317,7 @@ async def connect(parameters: Any, timeout_s: float) -> Connection:
 def _resolve(future: asyncio.Future[Any], value: Any) -> None:
     if not future.done():
         future.set_result(value)
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.host.sealed_records import SealedRecord, newest, seal, unseal
+from onward.adapters.host.sealed_records import SealedRecord, newest_key_of, seal, unseal
 from onward.adapters.sql.accounts import read_names, write_names
 from onward.adapters.sql.database import SqlDatabase
 from onward.errors import CredentialError
@@ -58,7 +58,9 @@ class TableCredentials:
     async def save(self, credential: Credential, fields: Mapping[str, str]) -> bool:
         if self._makes_key and not self._ring.keys():
             self._ring.add()
-        record = seal(newest(self._ring), _purpose(credential), msgspec.json.encode(dict(fields)))
+        record = seal(
+            newest_key_of(self._ring), _purpose(credential), msgspec.json.encode(dict(fields))
+        )
         values = (
             credential.name,
             credential.type,
@@ -100,7 +102,7 @@ class TableCredentials:
         opened = [self._unsealed(row) for row in rows]
         if self._makes_key:
             self._ring.add()
-        key = newest(self._ring)
+        key = newest_key_of(self._ring)
         changed = 0
         for credential, fields in opened:
             if credential.key == key.id:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from onward.adapters.sqlite.journal import no_database
@@ -25,14 +26,18 @@ class SqliteHistory(SqliteReader):
     def __init__(self, path: Path) -> None:
         if not path.exists():
             raise no_database(path)
-        try:
-            connection = open_read_only(path)
-            version = read_version(connection, path)
-        except sqlite3.Error as problem:
-            raise StorageError(f"{path} is not a usable onward database: {problem}") from None
+        with ExitStack() as stack:
+            try:
+                connection = stack.enter_context(closing(open_read_only(path)))
+                version = read_version(connection, path)
+            except sqlite3.Error as problem:
+                raise StorageError(f"{path} is not a usable onward database: {problem}") from None
+            if version == 0:
+                raise StorageError(
+                    f"{path} is empty: nothing has run here yet; choose another --db"
+                )
+            stack.pop_all()
         super().__init__(connection)
-        if version == 0:
-            raise StorageError(f"{path} is empty: nothing has run here yet; choose another --db")
 
     def run_ids(self, beginning: str, limit: int) -> list[str]:
         query = (

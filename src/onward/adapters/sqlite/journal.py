@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -87,24 +88,20 @@ class SqliteJournal(SqliteReader):
     """A `Journal` in a file of its own."""
 
     def __init__(self, path: Path) -> None:
-        self._lock = FileLock(_with_folder(path))
-        try:
-            version = file_version(path) if path.exists() else 0
-            self._writer = _connect(path)
-            super().__init__(_connect(path))
-            migrate(self._writer, version)
-        except sqlite3.DatabaseError as problem:
-            self._lock.release()
-            raise StorageError(f"{path} is not a usable onward database: {problem}") from None
-        except StorageError:
-            self._lock.release()
-            raise
+        with ExitStack() as stack:
+            stack.callback(FileLock(_with_folder(path)).release)
+            try:
+                version = file_version(path) if path.exists() else 0
+                self._writer = stack.enter_context(closing(_connect(path)))
+                super().__init__(stack.enter_context(closing(_connect(path))))
+                migrate(self._writer, version)
+            except sqlite3.DatabaseError as problem:
+                raise StorageError(f"{path} is not a usable onward database: {problem}") from None
+            self._opened = stack.pop_all()
 
     def close(self) -> None:
         """Close the file and let another process have it."""
-        self._reader.close()
-        self._writer.close()
-        self._lock.release()
+        self._opened.close()
 
     def commit(self, batch: JournalCommit) -> None:
         db = self._writer
@@ -129,11 +126,15 @@ def _with_folder(path: Path) -> Path:
 
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA foreign_keys = ON")
-    db.execute("PRAGMA cache_size = -65536")
-    db.execute("PRAGMA temp_store = MEMORY")
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA cache_size = -65536")
+        db.execute("PRAGMA temp_store = MEMORY")
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

@@ -1,4 +1,4 @@
-"""The endpoint of a process: is it alive, is it ready, what did it do.
+"""The HTTP endpoint of a process: whether it is alive, whether it is ready, and its metrics.
 
 It answers three GETs for a probe or a scraper and lives in the event loop that it reports on: an
 answer of /live is the proof that the loop turns. A web framework would bring routing, middleware
@@ -21,7 +21,7 @@ TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class EndpointResponse:
-    """What is said to a request."""
+    """The response to a request."""
 
     status: int
     content_type: str
@@ -37,28 +37,37 @@ class Endpoint:
     def __init__(self, pages: dict[str, Page]) -> None:
         self._pages = pages
         self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def open(self, host: str, port: int) -> tuple[str, int]:
         """Listen, and return where; OSError when that address cannot be had."""
-        self._server = await asyncio.start_server(self._serve, host, port, limit=_HEAD_BYTES)
+        self._server = await asyncio.start_server(self._accept, host, port, limit=_HEAD_BYTES)
         name = self._server.sockets[0].getsockname()
         return str(name[0]), int(name[1])
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and cut off those who are connected."""
         if self._server is not None:
             self._server.close()
+            for task in self._connections:
+                task.cancel()
+            await asyncio.gather(*self._connections, return_exceptions=True)
             await self._server.wait_closed()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 head = await reader.readuntil(b"\r\n\r\n")
                 method, answer = await self._answer(head)
-                writer.write(_written(answer, with_body=method != "HEAD"))
+                writer.write(_encode(answer, with_body=method != "HEAD"))
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # whoever asked went away, or asked nothing we could understand
+            pass  # the client went away, or sent no request that we understand
         finally:
             writer.close()
             with suppress(OSError):
@@ -77,16 +86,16 @@ class Endpoint:
             return method, _plain(HTTPStatus.NOT_FOUND, f"there is no {path} here, only {there}")
         try:
             return method, await page()
-        except Exception as problem:  # whoever asks shall hear of it; nobody else would
-            told = f"{type(problem).__name__}: {problem}"
-            return method, _plain(HTTPStatus.INTERNAL_SERVER_ERROR, told)
+        except Exception as problem:  # nothing but this response reports it
+            text = f"{type(problem).__name__}: {problem}"
+            return method, _plain(HTTPStatus.INTERNAL_SERVER_ERROR, text)
 
 
 def _plain(status: int, text: str) -> EndpointResponse:
     return EndpointResponse(status, "text/plain; charset=utf-8", f"{text}\n".encode())
 
 
-def _written(answer: EndpointResponse, *, with_body: bool) -> bytes:
+def _encode(answer: EndpointResponse, *, with_body: bool) -> bytes:
     head = (
         f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n"
         f"Content-Type: {answer.content_type}\r\n"

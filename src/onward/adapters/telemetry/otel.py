@@ -1,7 +1,7 @@
 """Spans to an OpenTelemetry collector, by OTLP over HTTP.
 
-Spans are handed over finished and with ids of our own, so nothing of the SDK is on the hot path but
-its batch processor, which sends from a thread.
+Spans are exported when they have ended, with ids of our own, so nothing of the SDK is on the hot
+path but its batch processor, which sends from a thread.
 """
 
 from __future__ import annotations
@@ -25,28 +25,26 @@ from onward.kernel.timestamps import from_iso
 from onward.ports.telemetry import Mark, Tracer, mark_of, parent_of, root_of
 
 TIMEOUT_S = 5
-_BAD = frozenset({"failed", "trouble"})
+_BAD_OUTCOMES = frozenset({"failed", "trouble"})
 
 
 class OtelTracer:
-    """Tells spans to a processor."""
+    """Hands spans to a processor."""
 
     def __init__(self, processor: SpanProcessor, *, service: str, version: str) -> None:
         self._processor = processor
         own = Resource({"service.name": service, "service.version": version})
-        # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES count more than what is said here.
+        # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have precedence.
         surroundings = OTELResourceDetector().detect()
         self._resource = Resource.create().merge(own).merge(surroundings)
         self._scope = InstrumentationScope("onward", version)
 
     def now_ns(self) -> int:
-        """Return the time in epoch nanoseconds."""
         return time.time_ns()
 
     def executed(
         self, token: Token, node_type: str, outcome: str, start_ns: int, end_ns: int
     ) -> None:
-        """Tell one execution of a node."""
         mark = mark_of(token)
         if not mark.sampled:
             return
@@ -60,7 +58,7 @@ class OtelTracer:
         }
         if token.lineage_stack:
             attributes["onward.lineage"] = describe(token.lineage_stack)
-        self._tell(
+        self._processor.on_end(
             ReadableSpan(
                 name=token.current_node,
                 context=_context(mark),
@@ -68,7 +66,7 @@ class OtelTracer:
                 resource=self._resource,
                 attributes=attributes,
                 kind=SpanKind.CONSUMER,
-                status=Status(StatusCode.ERROR if outcome in _BAD else StatusCode.UNSET),
+                status=Status(StatusCode.ERROR if outcome in _BAD_OUTCOMES else StatusCode.UNSET),
                 start_time=start_ns,
                 end_time=end_ns,
                 instrumentation_scope=self._scope,
@@ -76,11 +74,10 @@ class OtelTracer:
         )
 
     def ended(self, completion: CompletionMessage) -> None:
-        """Tell a run as a whole."""
         end_ms = from_iso(completion.completed_at)
         good = completion.status == "completed"
         why = completion.error.message if completion.error is not None else None
-        self._tell(
+        self._processor.on_end(
             ReadableSpan(
                 name=completion.workflow_id,
                 context=_context(root_of(completion.execution_id)),
@@ -99,20 +96,17 @@ class OtelTracer:
         )
 
     def close(self) -> None:
-        """Send what is left, and give up after a few seconds when nobody takes it."""
+        """Send what is left, and give up after a few seconds when the collector does not answer."""
         sending = threading.Thread(target=self._processor.shutdown, daemon=True)
         sending.start()
         sending.join(TIMEOUT_S)
-
-    def _tell(self, span: ReadableSpan) -> None:
-        self._processor.on_end(span)
 
 
 def open_otel(endpoint: str, *, service: str, version: str) -> OtelTracer:
     """Return a tracer that sends to the collector at `endpoint`; InputError for a wrong URL.
 
     The endpoint is the base of the collector, as in OTEL_EXPORTER_OTLP_ENDPOINT, or names
-    /v1/traces itself. A collector that is away costs spans, never a run.
+    /v1/traces itself. A collector that is down costs spans, never a run.
     """
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:

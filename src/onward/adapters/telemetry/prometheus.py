@@ -22,7 +22,7 @@ from onward.ports.telemetry import BUILD, METRICS, RECONNECTS, Meter, Metric
 
 
 class PrometheusMeter:
-    """Keeps every metric, from the start: a series without labels is 0 before it first moves."""
+    """Holds every metric from the start: a series without labels is 0 before it first changes."""
 
     def __init__(self, version: str) -> None:
         self._registry = CollectorRegistry()
@@ -37,19 +37,16 @@ class PrometheusMeter:
         self.set(BUILD, 1, version)
 
     def add(self, metric: Metric, *labels: str, amount: float = 1) -> None:
-        """Raise a counter, or move a gauge."""
         self._of(metric, labels).inc(amount)
 
     def observe(self, metric: Metric, value: float, *labels: str) -> None:
-        """Put a value into a histogram."""
         self._of(metric, labels).observe(value)
 
     def set(self, metric: Metric, value: float, *labels: str) -> None:
-        """Set a gauge."""
         self._of(metric, labels).set(value)
 
     def count_reconnects(self, read: Callable[[], dict[str, int]]) -> None:
-        """Ask `read` for the reconnects of each service whenever the numbers are wanted."""
+        """Call `read` for the reconnects of each service at every scrape."""
         self._registry.register(_Reconnects(read))
 
     def text(self) -> bytes:
@@ -82,7 +79,7 @@ def _family(metric: Metric, registry: CollectorRegistry) -> Any:
 
 
 class _Reconnects(Collector):
-    """Counted where the connections are, and only read here."""
+    """The reconnects of each service, which are counted where the connections are."""
 
     def __init__(self, read: Callable[[], dict[str, int]]) -> None:
         self._read = read

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 from urllib.parse import urlencode, urlsplit
 
+from onward.kernel.redaction import REDACTED
 from onward.nodes.auth.digest import answer_challenge
 from onward.nodes.auth.oauth import token_for
 from onward.nodes.auth.policy import Authentication, resolve_policy
@@ -13,8 +14,6 @@ from onward.nodes.failures import bad_request
 from onward.nodes.http.headers import credential_header
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import HttpAnswer, HttpRequest
-
-_REDACTED = b"[redacted]"
 
 
 async def send(tools: Tools, request: HttpRequest, policy: Authentication | None) -> HttpAnswer:
@@ -94,8 +93,6 @@ async def _send_digest(tools: Tools, request: HttpRequest, policy: Authenticatio
 def _redact(answer: HttpAnswer, token: str) -> HttpAnswer:
     if len(token) < 8:  # too short to be distinguished from other text
         return answer
-    body = answer.body.replace(token.encode(), _REDACTED)
-    headers = {
-        name: text.replace(token, _REDACTED.decode()) for name, text in answer.headers.items()
-    }
+    body = answer.body.replace(token.encode(), REDACTED.encode())
+    headers = {name: text.replace(token, REDACTED) for name, text in answer.headers.items()}
     return replace(answer, body=body, headers=headers)

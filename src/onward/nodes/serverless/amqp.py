@@ -20,7 +20,7 @@ import msgspec
 
 from onward.nodes.failures import RefusedError, import_optional
 from onward.nodes.serverless.asyncapi_document import MessageRoute
-from onward.ports.nodes.node import Told
+from onward.ports.nodes.node import CommitCallback
 
 _LULL_S = 0.05
 """A pause after a message that ends the wait for more."""
@@ -103,11 +103,11 @@ def open_channel(broker: AmqpTarget) -> Iterator[Any]:
 
 
 async def take_messages(
-    broker: AmqpTarget, most: int, wait_s: float, once_kept: Callable[[Told], None]
+    broker: AmqpTarget, most: int, wait_s: float, after_commit: Callable[[CommitCallback], None]
 ) -> list[Message]:
     """Return messages of a queue, in order: those there, or arriving in time. Raises RefusedError.
 
-    They are acknowledged when `once_kept` reports their outcome saved, and go back otherwise.
+    They are acknowledged when `after_commit` reports their outcome saved, and go back otherwise.
     """
     taker = _Taker(broker, most, time.monotonic() + wait_s)
     threading.Thread(target=taker.run, name="onward-amqp").start()
@@ -117,7 +117,7 @@ async def take_messages(
         taker.settle(False)
         raise
     if messages:
-        once_kept(taker.settle)
+        after_commit(taker.settle)
     return messages
 
 

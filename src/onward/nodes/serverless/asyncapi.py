@@ -128,5 +128,5 @@ class CallAsyncapi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             await asyncio.to_thread(publish, target, self.message.payload, headers)
             return Succeeded(msgspec.to_builtins(self.message))
         poll = self.subscription or Poll()
-        messages = await take_messages(target, poll.most, poll.wait_ms / 1000, tools.once_kept)
+        messages = await take_messages(target, poll.most, poll.wait_ms / 1000, tools.after_commit)
         return Succeeded({"messages": messages, "cursor": None})

@@ -20,6 +20,7 @@ from onward.nodes.failures import RefusedError, bad_request, failure_of, import_
 from onward.nodes.serverless.fetched_documents import ResourceLocation, fetch_text
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import OutsideError
+from onward.subprocesses import Subprocess
 
 _SECURE_PORT = 443
 # What a status of gRPC is as one of HTTP.
@@ -187,22 +188,19 @@ async def _compile(text: str) -> tuple[Any, str]:
 
     with TemporaryDirectory(prefix="onward-proto-") as folder:
         (Path(folder) / "service.proto").write_text(text)
-        compiler = await asyncio.create_subprocess_exec(
+        compiler = await Subprocess.start(
             *(sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", "--include_imports"),
             *("--descriptor_set_out=service.set", "service.proto"),
             cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            _, said = await compiler.communicate()
-        except asyncio.CancelledError:
-            compiler.kill()
-            await compiler.wait()
-            raise
-        if compiler.returncode != 0:
-            problem = said.decode("utf-8", "replace").strip()[:_LONGEST_PROBLEM]
+            output = await compiler.stderr.read() if compiler.stderr is not None else b""
+            code = await compiler.wait()
+        finally:
+            await compiler.aclose()
+        if code != 0:
+            problem = output.decode("utf-8", "replace").strip()[:_LONGEST_PROBLEM]
             raise bad_request(f"the .proto file cannot be compiled: {problem}")
         data = (Path(folder) / "service.set").read_bytes()
     files = descriptors.FileDescriptorSet.FromString(data).file

@@ -13,7 +13,7 @@ from onward.kernel.ids import derive
 from onward.kernel.outcome import Awaits, Failed, NodeError, Succeeded
 from onward.nodes.failures import RefusedError, failure_of
 from onward.nodes.serverless.fetched_documents import ResourceLocation, fetch_text
-from onward.ports.nodes.commands import Command, CommandKind, Finished
+from onward.ports.nodes.commands import Command, CommandKind, CommandResult
 from onward.ports.nodes.node import Tools
 from onward.ports.nodes.outside import OutsideError
 
@@ -57,7 +57,7 @@ class _RunProcess(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             return failure_of(problem)
         return self._outcome(finished)
 
-    def _outcome(self, finished: Finished) -> Succeeded | Failed:
+    def _outcome(self, finished: CommandResult) -> Succeeded | Failed:
         stdout, stderr = (
             stream.decode("utf-8", "replace") for stream in (finished.stdout, finished.stderr)
         )

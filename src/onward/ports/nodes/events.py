@@ -1,7 +1,7 @@
-"""Where events are published, and where runs say which of them they listen to.
+"""The ports of events: publishing one, and the subscriptions of runs that listen to them.
 
-An event is a CloudEvent in the shape of its JSON format. It is told apart by `source` and `id`: one
-that is published twice reaches every listen once.
+An event is a CloudEvent in the shape of its JSON format. It is identified by `source` and `id`: one
+that is published twice reaches every subscription once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from onward.ports.nodes.outside import OutsideError
 
 
 class Subscription(msgspec.Struct, frozen=True):
-    """That a run listens to events of a type ("": of any) at one of its addresses.
+    """A run listens to events of a type ("": of any) at one of its addresses.
 
-    `token` is one that the run began with, as a message: signals are made of it.
+    `token` is one that the run started with, as a message: signals are made of it.
     """
 
     execution_id: str
@@ -27,25 +27,25 @@ class Subscription(msgspec.Struct, frozen=True):
 
 
 class EventHub(Protocol):
-    """Hands events to the runs that listen to them, and to whoever else is to know."""
+    """Delivers events to the runs that listen to them, and to the sink if there is one."""
 
     async def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        """Keep what is published from now on for a run. The same again changes nothing."""
+        """Deliver what is published from now on to a run. The same again changes nothing."""
         ...
 
     async def publish(self, event: Mapping[str, Any]) -> int:
-        """Publish an event, and return how many listens it is for; each of them will have it.
+        """Publish an event, and return the number of subscriptions; each of them will have it.
 
-        Raises OutsideError when somebody cannot be reached: then publish it again.
+        Raises OutsideError when a receiver cannot be reached: then publish it again.
         """
         ...
 
 
 class Listeners(Protocol):
-    """Keeps which runs listen to what, as long as they have not ended."""
+    """Stores the subscriptions of runs, as long as they have not ended."""
 
     async def add(self, subscriptions: Sequence[Subscription]) -> None:
-        """Keep subscriptions; one of the same run, address and type is replaced."""
+        """Store subscriptions; one of the same run, address and type is replaced."""
         ...
 
     def of(self, event_type: str) -> AsyncIterator[list[Subscription]]:
@@ -55,10 +55,10 @@ class Listeners(Protocol):
 
 class _NoHub:
     async def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        raise OutsideError("there is nobody here who takes events", "EVENT_NO_HUB")
+        raise OutsideError("events are not taken here", "EVENT_NO_HUB")
 
     async def publish(self, event: Mapping[str, Any]) -> int:
-        raise OutsideError("there is nobody here who takes events", "EVENT_NO_HUB")
+        raise OutsideError("events are not taken here", "EVENT_NO_HUB")
 
 
 NO_HUB: EventHub = _NoHub()

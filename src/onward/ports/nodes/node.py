@@ -1,7 +1,7 @@
-"""What a node type is, and what a running node may reach.
+"""Node types, and what a running node may reach.
 
 A node type is a frozen `msgspec.Struct` of its parameters. By the time one is built no template is
-left in them. Types whose `effect` is "outside" have `run`; the others are steered by the language
+left in them. Types whose `effect` is "outside" have `run`; the others are executed by the language
 itself and only declare their parameters here.
 
 An `async def run` shares the engine's event loop, and must never block it. A plain `def run` may
@@ -25,12 +25,12 @@ from onward.ports.nodes.outside import NO_RUNS, Http, Log, Mail, Runs
 
 Effect = Literal["control", "outside"]
 S = TypeVar("S", bound=type[msgspec.Struct])
-Told = Callable[[bool], None]
-"""Is told, once, whether what a node came to is kept for good; it must not block."""
+CommitCallback = Callable[[bool], None]
+"""Called once, with whether the outcome of a node is committed; it must not block."""
 
 
-def _kept_at_once(told: Told) -> None:
-    told(True)
+def _call_at_once(callback: CommitCallback) -> None:
+    callback(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ class Tools:
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The resolved fields of the credential the node names; empty when it names none."""
     idempotency_key: str = ""
-    """The same for every execution of one token: hand it to services that can use it."""
+    """The same for every execution of one token: pass it to services that can use it."""
     attempt: int = 1
     traceparent: str = ""
-    """Where this execution stands in its trace (W3C): for services that trace too."""
+    """The place of this execution in its trace (W3C): for services that trace too."""
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     """The resolved fields of every further credential, by name."""
     hub: EventHub = NO_HUB
     commands: Commands = NO_COMMANDS
     runs: Runs = NO_RUNS
-    once_kept: Callable[[Told], None] = _kept_at_once
-    """Has somebody told when the outcome of this execution is kept: for what may only be
-    acknowledged then. It is told False when that does not happen, or not soon."""
+    after_commit: Callable[[CommitCallback], None] = _call_at_once
+    """Registers a callback for when the outcome of this execution is committed: for what may only
+    be acknowledged then. It is called with False when that does not happen, or not soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Runnable(Protocol):
     """A node that touches the world."""
 
     async def run(self, tools: Tools) -> Succeeded | Failed | Awaits:
-        """Do the work. Say what happened; never raise for it: an exception from here is a bug."""
+        """Do the work. Return the outcome, never raise for it: an exception from here is a bug."""
         ...
 
 
@@ -80,8 +80,8 @@ class Runnable(Protocol):
 class DeferredNode(Protocol):
     """A node whose arguments are only computed where the secrets are known."""
 
-    def made(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
-        """Return the node, or why there is none. Pure: it may be asked again."""
+    def resolve(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+        """Return the node, or why there is none. Pure: it may be called again."""
         ...
 
 

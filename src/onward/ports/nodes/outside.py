@@ -1,7 +1,7 @@
-"""What nodes may call: HTTP, mail, the log, and other workflows.
+"""The ports that nodes call: HTTP, mail, the log, and runs of other workflows.
 
-Adapters never raise for what the other side does: a refused connection, a time-out or a protocol
-error is an `OutsideError` with a code that a retry policy can match.
+Adapters raise nothing else for what the other side does: a refused connection, a time-out or a
+protocol error is an `OutsideError` with a code that a retry policy can match.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from onward.errors import OnwardError
 
 
 class OutsideError(OnwardError):
-    """The other side could not be reached or did not keep to its protocol."""
+    """The other side could not be reached, or violated its protocol."""
 
     def __init__(self, message: str, code: str) -> None:
         self.code = code
@@ -35,14 +35,14 @@ class HttpRequest:
     follow_redirects: bool = True
     max_bytes: int = 10 * 1024 * 1024
     linger_s: float | None = None
-    """How long to read the body: of one that has no end, what has come by then is the answer."""
+    """How long to read the body: of one that has no end, what was read by then is the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
     """One response, read whole and no larger than the request allowed.
 
-    Of a body that was still coming when the time to read it was over, it is the beginning.
+    Of a body that had not ended when the time to read it was over, it is the beginning.
     """
 
     status: int
@@ -66,7 +66,7 @@ class Http(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailServer:
-    """Where and how to hand mail over. `tls`: "none", "starttls" or "tls" (from the first byte)."""
+    """An SMTP server, and the login. `tls`: "none", "starttls" or "tls" (from the first byte)."""
 
     host: str
     port: int
@@ -78,24 +78,24 @@ class MailServer:
 
 
 class Mail(Protocol):
-    """Hands a message to an SMTP server."""
+    """Sends messages through an SMTP server."""
 
     async def send(
         self, server: MailServer, sender: str, recipients: Sequence[str], message: bytes
     ) -> Sequence[str]:
         """Deliver `message` and return the recipients that were accepted.
 
-        Raises OutsideError with code SMTP_CONNECT, SMTP_TLS, SMTP_AUTH, SMTP_REFUSED (nobody was
-        accepted, or the message was rejected) or SMTP_TIMEOUT.
+        Raises OutsideError with code SMTP_CONNECT, SMTP_TLS, SMTP_AUTH, SMTP_REFUSED (no recipient
+        was accepted, or the message was rejected) or SMTP_TIMEOUT.
         """
         ...
 
 
 class Greeter(Protocol):
-    """Finds out whether a mail server lets us in."""
+    """Checks whether a mail server accepts a login."""
 
     async def greet(self, server: MailServer) -> None:
-        """Connect, log in and leave again; raises OutsideError like `Mail.send`."""
+        """Connect, log in and disconnect; raises OutsideError like `Mail.send`."""
         ...
 
 
@@ -129,4 +129,4 @@ class _NoRuns:
 
 
 NO_RUNS: Runs = _NoRuns()
-"""Where nothing can be started."""
+"""Refuses every workflow."""

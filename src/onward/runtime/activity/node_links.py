@@ -1,4 +1,4 @@
-"""Links that nodes hand out: signed where the node runs, and written down nowhere."""
+"""Links that nodes hand out: signed where the node runs, and stored nowhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onward.ports.clock import Clock
 from onward.ports.security.crypto import Signer
 from onward.runtime.signals.signed_links import LinkGrant, write_link
 
-_PLACES = {"approval": "approvals", "callback": "callbacks"}
+_ROUTES = {"approval": "approvals", "callback": "callbacks"}
 
 
 class NodeLinks:
@@ -33,42 +33,42 @@ class NodeLinks:
                 " --public-url, such as --public-url https://onward.example"
             )
         now_ms = self._clock.now_ms()
-        return {one.mark: self._link(token, one, now_ms) for one in asked}
+        return {link.mark: self._link(token, link, now_ms) for link in asked}
 
-    def _link(self, token: Token, one: LinkRequest, now_ms: int) -> str:
-        invitation = LinkGrant(
-            purpose=one.purpose,
+    def _link(self, token: Token, link: LinkRequest, now_ms: int) -> str:
+        grant = LinkGrant(
+            purpose=link.purpose,
             execution_id=token.execution_id,
-            address=one.address,
-            person=one.person,
-            expires_ms=now_ms + one.lasts_ms,
+            address=link.address,
+            person=link.person,
+            expires_ms=now_ms + link.lasts_ms,
         )
-        return f"{self._base}/{_PLACES[one.purpose]}/{write_link(self._signer, invitation)}"
+        return f"{self._base}/{_ROUTES[link.purpose]}/{write_link(self._signer, grant)}"
 
 
-def filled(activity: Activity, links: Mapping[str, str]) -> Activity:
+def fill_links(activity: Activity, links: Mapping[str, str]) -> Activity:
     """Return an activity with links where their marks are; ValidationError when one is too long."""
     if not links:
         return activity
     node = activity.node
-    plain = _filled(msgspec.to_builtins(node), links)
+    plain = _fill(msgspec.to_builtins(node), links)
     return msgspec.structs.replace(activity, node=msgspec.convert(plain, type(node)))
 
 
 def secrets_of(links: Mapping[str, str]) -> dict[str, str]:
-    """Return what must not be written down: each link, and what of it is signed."""
-    return {**links, **{f"{mark}/": one.rpartition("/")[2] for mark, one in links.items()}}
+    """Return what must not be stored: each link, and the signed part of it."""
+    return {**links, **{f"{mark}/": link.rpartition("/")[2] for mark, link in links.items()}}
 
 
-def _filled(value: Any, links: Mapping[str, str]) -> Any:
+def _fill(value: Any, links: Mapping[str, str]) -> Any:
     match value:
         case str():
             for mark, link in links.items():
                 value = value.replace(mark, link)
             return value
         case list() | tuple():
-            return [_filled(one, links) for one in value]
+            return [_fill(item, links) for item in value]
         case dict():
-            return {name: _filled(one, links) for name, one in value.items()}
+            return {name: _fill(item, links) for name, item in value.items()}
         case _:
             return value

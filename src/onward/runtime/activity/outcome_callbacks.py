@@ -1,4 +1,4 @@
-"""Who is to be told when the outcome of an activity is kept, and when it will not be."""
+"""Callbacks of nodes after the commit of their outcome, or when it will not be committed."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import asyncio
 from collections.abc import Iterable
 
 from onward.kernel.messages import Token
-from onward.ports.nodes.node import Told
+from onward.ports.nodes.node import CommitCallback
 
 PATIENCE_S = 60.0
-"""How long an outcome may take to be kept."""
+"""How long a commit may take."""
 
 
 class OutcomeCallbacks:
-    """Of each message that is being handled: who waits for the end of its handling."""
+    """The callbacks of each message that is being handled; each is called once."""
 
     def __init__(self) -> None:
-        self._open: dict[str, list[Told]] = {}
+        self._callbacks: dict[str, list[CommitCallback]] = {}
 
-    def add(self, token: Token, told: Told) -> None:
-        """Have somebody told about the message of a token."""
+    def add(self, token: Token, callback: CommitCallback) -> None:
+        """Have a callback called when the outcome of a token's message is committed."""
         key = token.publish_id
-        self._open.setdefault(key, []).append(told)
-        asyncio.get_running_loop().call_later(PATIENCE_S, self._tell, key, False)
+        self._callbacks.setdefault(key, []).append(callback)
+        asyncio.get_running_loop().call_later(PATIENCE_S, self._call, key, False)
 
-    def keep(self, handled: Iterable[object]) -> None:
-        """What came of these messages is kept: whoever waits for that is told."""
-        if self._open:
+    def committed(self, handled: Iterable[object]) -> None:
+        """Call those of the messages whose outcomes are committed now."""
+        if self._callbacks:
             for key in handled:
-                self._tell(str(key), True)
+                self._call(str(key), True)
 
     def close(self) -> None:
-        """Tell the others that nothing more will be kept."""
-        for key in tuple(self._open):
-            self._tell(key, False)
+        """Call the others: nothing more will be committed."""
+        for key in tuple(self._callbacks):
+            self._call(key, False)
 
-    def _tell(self, key: str, kept: bool) -> None:
-        for told in self._open.pop(key, ()):
-            told(kept)
+    def _call(self, key: str, committed: bool) -> None:
+        for callback in self._callbacks.pop(key, ()):
+            callback(committed)

@@ -1,7 +1,7 @@
 """Running a blocking call in a thread of its own.
 
-A thread cannot be stopped from outside. Who does not wait for one any longer abandons it: it goes
-on until it ends by itself, its result is dropped, and the end of the process does not wait for it.
+A thread cannot be stopped from outside. One whose caller is cancelled is abandoned: it runs until
+it ends by itself, its result is dropped, and the end of the process does not wait for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 MOST_ABANDONED = 32
-"""So many abandoned threads may go on in a process before it takes no more such nodes."""
+"""How many abandoned threads may run in a process before it takes no more such nodes."""
 
 
 class Threads:
@@ -27,7 +27,7 @@ class Threads:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
-        def tell(result: Any, problem: BaseException | None) -> None:
+        def report(result: Any, problem: BaseException | None) -> None:
             if done.cancelled():
                 self.abandoned -= 1
             else:
@@ -39,8 +39,8 @@ class Threads:
                 result = work()
             except BaseException as raised:  # also SystemExit: it is the node's, not ours
                 problem = raised
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(tell, result, problem)
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(report, result, problem)
 
         threading.Thread(target=run, name="onward-node", daemon=True).start()
         try:

@@ -191,7 +191,7 @@ class EffectPerformer:
         """Write a log line of a node, and buffer it for the history of its run."""
         self._services.log.write(level, text, **fields_of(token))
         if self._services.node_logs is not None:
-            self._services.node_logs.keep(token, level, text, {})
+            self._services.node_logs.add(token, level, text, {})
 
     def _lines_of(self, report: Report) -> tuple[LogLineRecord, ...]:
         node_logs = self._services.node_logs

@@ -74,7 +74,9 @@ class Worker:
             lease_s,
         )
         reader = ContextReader(services.payloads.load)
-        self._pipeline = TokenPipeline(reader, services.payloads.get, services.evaluators.through)
+        self._pipeline = TokenPipeline(
+            reader, services.payloads.get, services.evaluators.run_with_answers
+        )
         self._outbox = StatusOutbox(services.bus)
         self._performer = EffectPerformer(services, self._outbox, reader)
         self._fairness = LoopFairness()
@@ -249,7 +251,7 @@ class Worker:
         self, program: Program, token: Token, outcome: Outcome, duration_ms: int
     ) -> None:
         now_ms, dice = self._services.clock.now_ms(), self._services.chance.dice()
-        await self._services.evaluators.through(
+        await self._services.evaluators.run_with_answers(
             lambda time_slice: self._performer.perform(
                 token,
                 program.settle(token, outcome, now_ms=now_ms, dice=dice),
@@ -257,7 +259,7 @@ class Worker:
                 time_slice,
             )
         )
-        self._services.callbacks.keep((token.publish_id,))
+        self._services.callbacks.committed((token.publish_id,))
 
     # -- failures outside the node -------------------------------------------------------------
 

@@ -1,6 +1,7 @@
-"""Coordination cells in memory that remember what changed, so that a commit can write just that.
+"""A run in the memory of the embedded engine: its program, its cells, the tokens that wait.
 
-A scope that is born and closed between two commits leaves no trace: its cells are never written.
+`JournaledCells` remember what changed, so that a commit can write just that. A scope that is born
+and closed between two commits leaves no trace: its cells are never written.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from onward.kernel.cells import MemoryCells
 from onward.kernel.coordination import Coordination
@@ -21,10 +22,6 @@ from onward.ports.storage.journal import CellChanges
 class JournaledCells(MemoryCells):
     """The cells of one run, loaded from the journal and written back by its commits."""
 
-    def forgettable(self, kind: str, value: Any) -> bool:
-        """Return whether a cell need not outlive the process."""
-        return False
-
     def __init__(self, stored: Iterable[tuple[str, str, str, Any]] = ()) -> None:
         super().__init__()
         self._stored: set[str] = set()
@@ -32,6 +29,17 @@ class JournaledCells(MemoryCells):
             super().put(group, kind, field, value)
             self._stored.add(group)
         self._changes = CellChanges()
+
+    def forgettable(self, kind: str, value: Any) -> bool:
+        """Return whether a cell need not outlive the process.
+
+        One commit holds a consumed token, its effects and its successors. So the engine never sees
+        two copies of a token or two outcomes of a step, not even after a crash: who owns a token
+        and which single child a step has need not be remembered for one. How a step with several
+        children was counted must be. Nor can the state get lost apart from its run, so that it was
+        begun goes without saying.
+        """
+        return kind in ("owner", "born") or (kind == "fate" and value[1] == 1)
 
     def put(self, group: str, kind: str, field: str, value: Any) -> None:
         """Set the cell, and remember to write it."""
@@ -54,29 +62,16 @@ class JournaledCells(MemoryCells):
         return changes
 
 
-class AtomicCells(JournaledCells):
-    """Cells of an engine whose commits hold a consumed token, its effects and its successors.
+class QueuedToken(NamedTuple):
+    """A token that waits for its turn, under the number of its message."""
 
-    Such an engine never sees two copies of a token or two outcomes of a step, not even after a
-    crash, so who owns a token and which single child a step has need not be remembered for one.
-    How a step with several children was counted must be. Nor can such a state get lost apart from
-    its run, so that it was begun goes without saying.
-    """
-
-    def forgettable(self, kind: str, value: Any) -> bool:
-        """Return whether a cell need not outlive the process."""
-        return kind in ("owner", "born") or (kind == "fate" and value[1] == 1)
-
-
-# -- One execution in memory: its program, its coordination state, and the tokens waiting for it.
-
-
-Waiting = tuple[int, Token | bytes]
-"""A message number, and its token; bytes until it is its turn."""
+    seq: int
+    token: Token | bytes
+    """Bytes, as they come from the journal, until it is looked at."""
 
 
 class ActiveRun:
-    """The part of an execution that an engine holds while it serves it."""
+    """The part of a run that an engine holds while it serves it."""
 
     def __init__(self, execution_id: str, program: Program, cells: JournaledCells) -> None:
         self.execution_id = execution_id
@@ -84,12 +79,13 @@ class ActiveRun:
         self.cells = cells
         self.coordination = Coordination(cells)
         self.coordination.begin(Begin())
-        self.ready: deque[Waiting] = deque()
-        self.activities: dict[int, asyncio.Task[None]] = {}
+        self.ready: deque[QueuedToken] = deque()
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+        """Activities and long evaluations that run, by the numbers of their messages."""
         self.ended = False
         self.queued = False
         """Whether it already waits for its turn."""
         self.priority = 0
-        self.kept: frozenset[tuple[str, str]] = frozenset()
-        """(token, node) of the visits that it was given as history: they are told of already."""
+        self.inherited: frozenset[tuple[str, str]] = frozenset()
+        """(token, node) of the visits it has from the attempt before: they are reported already."""
         self.done: asyncio.Future[CompletionMessage] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""Control of the runs of the embedded engine."""
+"""Run control on the embedded engine: cancel, expire, pause, resume and adjust."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class EmbeddedRunControl:
         self._engine = engine
 
     async def cancel(self, run: RunRecord, reason: str) -> bool:
-        """End a run as cancelled, and tell its nodes."""
         if run.status == "parked":
             now_ms = self._clock.now_ms()
             message = cancellation_of(run, reason, now_ms)
@@ -53,29 +52,25 @@ class EmbeddedRunControl:
         return self._engine is not None and await self._engine.cancel(run.execution_id, reason)
 
     async def expire(self, run: RunRecord) -> bool:
-        """End a run that took too long as failed."""
         if self._engine is None:
             return False
         return await self._engine.end(expiry_of(run, self._clock.now_ms()))
 
     async def pause(self, run: RunRecord) -> bool:
-        """Let no node of a run begin."""
         await self.controls.pause(run.execution_id, self._clock.now_ms())
-        return await self._paused(run, on=True)
+        return await self._set_paused(run, on=True)
 
     async def resume(self, run: RunRecord) -> bool:
-        """Let a run go on."""
         await self.controls.pause(run.execution_id, None)
-        return await self._paused(run, on=False)
+        return await self._set_paused(run, on=False)
 
-    async def _paused(self, run: RunRecord, *, on: bool) -> bool:
+    async def _set_paused(self, run: RunRecord, *, on: bool) -> bool:
         if self._engine is None:
             return False
         done: bool | None = await self._engine.ask(run.execution_id, Pause(on=on))
         return bool(done)
 
     async def adjust(self, run: RunRecord, change: SplitChange) -> int:
-        """Change the runs of a split that still wait for items, and say how many there are."""
         if self._engine is None:
             return 0
         with self._open_inspector() as inspector:
@@ -90,7 +85,6 @@ class EmbeddedRunControl:
         return changed
 
     async def start_of(self, execution_id: str) -> bytes:
-        """Return the tokens a run began with."""
         with closing(self._open_history()) as history:
             try:
                 return history.payload(execution_id, Ref(START, 0))
@@ -98,10 +92,9 @@ class EmbeddedRunControl:
                 return b""
 
     async def history(self, execution_id: str) -> list[VisitRecord]:
-        """Return what every visit of a run came to."""
-        return await asyncio.to_thread(self._history, execution_id)
+        return await asyncio.to_thread(self._read_history, execution_id)
 
-    def _history(self, execution_id: str) -> list[VisitRecord]:
+    def _read_history(self, execution_id: str) -> list[VisitRecord]:
         with closing(self._open_history()) as history:
             return list(history.node_runs(execution_id))
 

@@ -10,11 +10,11 @@ import msgspec
 
 from onward.errors import MessageError, NotThereError, StaleError, StateConflictError
 from onward.kernel.json import decode
+from onward.kernel.redaction import Redactor
 from onward.ports.clock import Clock
 from onward.ports.nodes.outside import Greeter, Http, HttpRequest, MailServer, OutsideError
 from onward.ports.security.credential_types import TYPES
 from onward.ports.security.credentials import Credential, CredentialBook
-from onward.runtime.activity.redaction import Redactor
 from onward.runtime.security.audit import note
 
 TRIAL_S = 10.0

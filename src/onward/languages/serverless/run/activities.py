@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -10,19 +9,16 @@ from typing import Any
 import msgspec
 
 from onward.errors import ExpressionError
-from onward.kernel.json import decode, encode
 from onward.kernel.messages import Token
 from onward.kernel.outcome import Awaits, Failed, Succeeded
+from onward.kernel.redaction import Redactor
 from onward.languages.serverless.errors import FaultError, standard_fault, to_error
 from onward.languages.serverless.model import CallTask, EmitTask, ServerlessWorkflow
 from onward.languages.serverless.run import subscriptions
 from onward.languages.serverless.run.stops import Act
-from onward.languages.serverless.run.variables import HIDDEN, WalkContext
+from onward.languages.serverless.run.variables import WalkContext
 from onward.languages.serverless.templates import JsonTemplate
 from onward.ports.nodes.node import Catalogue, Runnable, Tools
-
-SHORTEST_SECRET = 4
-"""A shorter text cannot be distinguished from the run's own data, and protects nothing."""
 
 
 class LateArguments(msgspec.Struct, frozen=True):
@@ -34,7 +30,7 @@ class LateArguments(msgspec.Struct, frozen=True):
     build: Callable[[Mapping[str, Any]], Any]
     authorize: Callable[[Mapping[str, Any]], Any] | None = None
 
-    def made(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
+    def resolve(self, secrets: Mapping[str, Mapping[str, str]]) -> Runnable | Failed:
         """Return the node with its arguments, or the failure to build them."""
         known = {"secrets": secrets}
         try:
@@ -67,13 +63,11 @@ class AuthorizedActivity(msgspec.Struct, frozen=True):
 
 def _redact(outcome: Succeeded | Failed | Awaits, parameter: str) -> Succeeded | Failed | Awaits:
     """Return an outcome without the parameter of the call's authorization."""
-    if len(parameter) < SHORTEST_SECRET or not isinstance(outcome, Succeeded | Failed):
+    if not isinstance(outcome, Succeeded | Failed):
         return outcome
-    body = bytes(encode(msgspec.to_builtins(outcome)))
-    secret = json.dumps(parameter)[1:-1].encode()
-    if secret not in body:
-        return outcome
-    return msgspec.convert(decode(body.replace(secret, HIDDEN.encode())), type(outcome))
+    plain = msgspec.to_builtins(outcome)
+    redacted = Redactor([{"parameter": parameter}]).redact(plain)
+    return outcome if redacted is plain else msgspec.convert(redacted, type(outcome))
 
 
 class ActivityBuilder:

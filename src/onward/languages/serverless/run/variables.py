@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onward import __version__
+from onward.kernel.redaction import REDACTED
 from onward.kernel.timestamps import to_iso
 from onward.languages.serverless.model import (
     CallTask,
@@ -20,8 +21,6 @@ from onward.languages.serverless.model import (
 from onward.languages.serverless.run.state import TaskFrame, WalkState
 from onward.languages.serverless.templates import new_account
 
-HIDDEN = "[redacted]"
-"""What stands for a secret where it would become data."""
 _RUNTIME = {"name": "onward", "version": __version__, "metadata": {}}
 
 
@@ -120,7 +119,7 @@ def _authorization(task: Task) -> dict[str, str] | None:
     """Return the authorization scheme of a call; its parameter stays hidden: this becomes data."""
     if not isinstance(task, CallTask) or not task.scheme:
         return None
-    return {"scheme": task.scheme, "parameter": HIDDEN}
+    return {"scheme": task.scheme, "parameter": REDACTED}
 
 
 def variables_of(frame: TaskFrame, task: Task | None) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onward.runtime.activity.redaction import REDACTED, Redactor
+from onward.kernel.redaction import REDACTED, Redactor
 
 SECRET = 'p&ss "wörd"/<é>+?'
 FIELDS = {"username": "ann", "password": SECRET, "host": "mail.example"}

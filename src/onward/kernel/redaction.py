@@ -1,4 +1,4 @@
-"""Keep secrets out of what is written down: outputs, statuses, errors, logs and the history.
+"""Redaction: secrets are kept out of what is stored, such as outputs, errors, logs and history.
 
 A service may send a secret back in any shape, so every shape it is likely to take is looked for.
 The judgement of what is secret errs on the side of hiding: a credential's field is a secret unless
@@ -16,6 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 REDACTED: Final = "[redacted]"
+"""What stands for a secret wherever one would become data."""
 
 PUBLIC_FIELDS: Final = frozenset(
     {"host", "port", "tls", "verify_tls", "username", "user", "from", "header", "url", "base_url"}
@@ -23,7 +24,7 @@ PUBLIC_FIELDS: Final = frozenset(
 )
 
 # A shorter value protects nothing, and hiding every "a" or "42" would destroy the run's own data.
-_SHORTEST = 4
+_SHORTEST_SECRET = 4
 _LONGEST_NUMBER = 100
 # Words that JSON and configuration are full of: a field may well hold one, a secret never does.
 _WORDS = frozenset({"true", "false", "null", "none"})
@@ -72,15 +73,15 @@ class Redactor:
         texts: list[str] = []
         todo = [value]
         while todo:
-            one = todo.pop()
-            if isinstance(one, str):
-                texts.append(one)
-            elif isinstance(one, dict):
-                todo.extend(one)
-                todo.extend(one.values())
-            elif isinstance(one, (list, tuple)):
-                todo.extend(one)
-            elif self._scalar(one) is not one:
+            item = todo.pop()
+            if isinstance(item, str):
+                texts.append(item)
+            elif isinstance(item, dict):
+                todo.extend(item)
+                todo.extend(item.values())
+            elif isinstance(item, (list, tuple)):
+                todo.extend(item)
+            elif self._scalar(item) is not item:
                 return True
         joined = _APART.join(texts)
         return any(form in joined for form in self._forms)
@@ -115,7 +116,7 @@ def _forms_of(fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def _worth_hiding(value: str) -> bool:
-    return len(value.strip()) >= _SHORTEST and value.strip().lower() not in _WORDS
+    return len(value.strip()) >= _SHORTEST_SECRET and value.strip().lower() not in _WORDS
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -131,7 +132,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _numbers(form: str) -> Iterator[int | float]:
-    """Yield what a secret of digits comes back as when somebody has parsed it."""
+    """Yield the numbers that a secret of digits becomes when a service parses it."""
     if len(form) <= _LONGEST_NUMBER and form.isascii():
         for kind in (int, float):
             # Only as numbers are written: "0001" must not make every 1 a secret.
