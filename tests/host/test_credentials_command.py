@@ -39,7 +39,7 @@ def test_add_seals_the_fields_and_makes_the_key(here: Path):
 
     assert 0 == result.exit_code
     assert "added mail" in result.stderr
-    assert "keep a copy" in result.stderr
+    assert "store a copy" in result.stderr
     assert "" == result.stdout
     assert {"host": "mail.test", "password": "s3cret=x"} == stored(here, "mail")
 
@@ -95,7 +95,7 @@ def test_rm_removes_and_names_what_is_not_there(here: Path):
 
     assert 0 == command("rm", "a").exit_code
     again = command("rm", "a")
-    assert (1, True) == (again.exit_code, "holds no credential 'a'" in again.stderr)
+    assert (1, True) == (again.exit_code, "has no credential 'a'" in again.stderr)
 
 
 def test_rotate_seals_anew(here: Path):
@@ -104,7 +104,7 @@ def test_rotate_seals_anew(here: Path):
 
     result = command("rotate")
 
-    assert "sealed 1 credentials anew" in result.stderr
+    assert "re-encrypted 1 credentials" in result.stderr
     assert before != (here / ".onward/credentials.json").read_text()
     assert {"token": "s3cret"} == stored(here, "a")
 

@@ -83,7 +83,7 @@ async def test_a_plain_message_whose_run_could_not_be_noted_is_still_plain_when_
         chance=FixedChance(),
         log=SimpleNamespace(write=lambda *_, **__: None),
         payloads=SimpleNamespace(load=None, get=None),
-        evaluators=SimpleNamespace(through=None),
+        evaluators=SimpleNamespace(run_with_answers=None),
         workers=None,
         endings=None,
         programs=Programs(),

@@ -32,6 +32,8 @@ from onward.subprocesses import Subprocess, uninterrupted
 
 FAREWELL_S = 2.0
 """How long a process has to end by itself, once its input is closed."""
+DEATH_S = 2.0
+"""How long to wait for a killed group; one that left it may hold its pipes for ever."""
 UNDO_S = 20.0
 """How long the undo of a command may take."""
 _CHUNK_BYTES = 65_536
@@ -75,12 +77,16 @@ class HostCommands:
         with TemporaryDirectory(prefix=_FOLDER_PREFIX) as folder:
             process = await self._start(kind, command, folder)
             conversation = ProcessConversation(process)
+
+            async def end() -> None:
+                await conversation.stop_reading()
+                await _stop(process, kind, command, folder)
+
             try:
                 yield conversation
                 await conversation.finish()
             finally:
-                await uninterrupted(_stop(process, kind, command, folder))
-                await conversation.aclose()
+                await uninterrupted(end())
 
     def _argv(self, kind: CommandKind, command: Command) -> list[str]:
         if kind not in self._allowed:
@@ -135,6 +141,12 @@ async def _read(stream: asyncio.StreamReader | None, limit: int) -> bytes:
 
 async def _stop(process: Subprocess, kind: CommandKind, command: Command, folder: str) -> None:
     _kill_group(process)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DEATH_S):
+            for stream in (process.stdout, process.stderr):
+                # It ends when the last of the group is dead: only then is all of it stopped.
+                while stream is not None and await stream.read(_CHUNK_BYTES):
+                    pass
     await process.aclose()
     if not command.undo:
         return
@@ -258,8 +270,8 @@ class ProcessConversation:
                     pass
                 await self._process.wait()
 
-    async def aclose(self) -> None:
-        """Stop reading its error output."""
+    async def stop_reading(self) -> None:
+        """Leave its error output to another reader."""
         self._reading.cancel()
         await asyncio.wait([self._reading])
 
