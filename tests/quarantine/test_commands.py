@@ -147,7 +147,7 @@ MISTAKES = {
     "show 4": "there is no message 4 in quarantine: it holds 3",
     "release 4 1": "there is no message 4 in quarantine: it holds 3",
     "discard 7 --yes": "there is no message 7 in quarantine: it holds 3",
-    "discard 1": "what is discarded is gone: add --yes",
+    "discard 1": "discarded messages are lost: add --yes",
     "release": "give the numbers of messages or --all",
     "release 1 --all": "give the numbers of messages or --all",
     "show 0": "0 is not in the range",
