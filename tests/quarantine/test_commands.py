@@ -147,7 +147,7 @@ MISTAKES = {
     "show 4": "there is no message 4 in quarantine: it holds 3",
     "release 4 1": "there is no message 4 in quarantine: it holds 3",
     "discard 7 --yes": "there is no message 7 in quarantine: it holds 3",
-    "discard 1": "what is discarded is gone: add --yes",
+    "discard 1": "discarded messages are lost: add --yes",
     "release": "give the numbers of messages or --all",
     "release 1 --all": "give the numbers of messages or --all",
     "show 0": "0 is not in the range",
@@ -182,5 +182,5 @@ def test_explain_on_the_cluster_tells_of_the_quarantine_and_knows_no_other_run(
 
     assert (0, 5) == (known.code, unknown.code)
     assert "a message is in quarantine since 2030-01-01T00:00:00.000Z: reason 2" in known.out
-    assert "Error: the cluster has no run run-8\n" == unknown.err
+    assert "Error: there is no run called run-8 on the cluster\n" == unknown.err
     assert [(1, "run-1"), (2, "run-2"), (3, "run-3")] == listed(onward)

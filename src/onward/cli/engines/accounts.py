@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from onward.ports.security.accounts import ApiToken, User
 
 T = TypeVar("T")
-Accounts: TypeAlias = "AsyncEngine | StoredAccounts"
+Accounts: TypeAlias = "AsyncEngine | _StoredAccounts"
 """Both have the same calls about users and tokens."""
 Facts = dict[str, Any]
 LISTED_TOKENS = 1_000
@@ -78,7 +78,7 @@ def with_accounts(
         async with opening as tools:
             record = open_record()
             record.action = action
-            result = await work(StoredAccounts(tools))
+            result = await work(_StoredAccounts(tools))
             if action:
                 await tools.auditor.write(record, actor=local_user(), origin="", request_id="")
             return result
@@ -107,7 +107,7 @@ def local_user() -> str:
         return "cli"
 
 
-class StoredAccounts:
+class _StoredAccounts:
     """The calls of an engine's client about users and tokens, on the tables themselves."""
 
     def __init__(self, tools: AccountTools) -> None:

@@ -41,7 +41,6 @@ def _service(name: str, *, required: bool) -> Any:
         metavar="URL",
         envvar=f"ONWARD_{name.upper()}_URL",
         required=required,
-        default=None,
         help=f"The URL of {_SERVICES[name]}.",
     )
 
