@@ -5,9 +5,8 @@ import pytest
 from fastapi.routing import APIRoute
 
 from onward.api.app import make_app
-from onward.api.examples import EXAMPLES
 from onward.api.http.identity import Access
-from onward.api.openapi import operations
+from onward.api.openapi import EXAMPLES, operations
 
 
 @pytest.fixture

@@ -8,11 +8,25 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from onward.api.examples import EXAMPLES
 from onward.api.http.models import model_of
+from onward.api.operations.examples import EXAMPLES as OPERATION_EXAMPLES
+from onward.api.routing.examples import Example
 from onward.api.routing.permissions import permission_of
 from onward.api.routing.refusals import MEDIA_TYPE
+from onward.api.runs.examples import EXAMPLES as RUN_EXAMPLES
+from onward.api.security.examples import EXAMPLES as SECURITY_EXAMPLES
+from onward.api.triggers.examples import EXAMPLES as TRIGGER_EXAMPLES
 from onward.api.views import Problem
+from onward.api.workflows.examples import EXAMPLES as WORKFLOW_EXAMPLES
+
+EXAMPLES: dict[str, Example] = {
+    **WORKFLOW_EXAMPLES,
+    **RUN_EXAMPLES,
+    **TRIGGER_EXAMPLES,
+    **OPERATION_EXAMPLES,
+    **SECURITY_EXAMPLES,
+}
+"""An example for every operation, by its name."""
 
 _ABOUT = """The service a team talks to: workflows, runs, live progress, history.
 

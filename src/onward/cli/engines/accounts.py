@@ -139,6 +139,7 @@ class _StoredAccounts:
     async def create_token(
         self, name: str, role: Any, *, workflows: Any, expires_in_s: int | None
     ) -> Facts:
+        """Create a token, and return it with its secret: it is shown this once."""
         lasts_ms = None if expires_in_s is None else 1000 * expires_in_s
         token, secret = await self._administration.add_token(
             name, role, by=local_user(), workflows=workflows, lasts_ms=lasts_ms

@@ -446,7 +446,7 @@ class EmbeddedEngine:
 # -- timers ----------------------------------------------------------------------------------------
 
 
-class DueTimer(NamedTuple):
+class TimerEntry(NamedTuple):
     """When a timer of a run is due."""
 
     due_ms: int
@@ -458,18 +458,18 @@ class TimerHeap:
     """The timers of every run, the next one first."""
 
     def __init__(self) -> None:
-        self._heap: list[DueTimer] = []
+        self._heap: list[TimerEntry] = []
 
     def set(self, due_ms: int, execution_id: str, timer_id: str) -> None:
         """Add a timer."""
-        heapq.heappush(self._heap, DueTimer(due_ms, execution_id, timer_id))
+        heapq.heappush(self._heap, TimerEntry(due_ms, execution_id, timer_id))
 
     @property
     def first_ms(self) -> int | None:
         """When the first of them is due."""
         return self._heap[0].due_ms if self._heap else None
 
-    def due(self, now_ms: int) -> Iterator[DueTimer]:
+    def due(self, now_ms: int) -> Iterator[TimerEntry]:
         """Take out those that are due by now."""
         while self._heap and self._heap[0].due_ms <= now_ms:
             yield heapq.heappop(self._heap)

@@ -1,5 +1,5 @@
 """`onward workflows`: stored workflows and their versions.
 
-`group` holds the commands, `start_rules` those of `onward workflows flow`: how many runs of a
-workflow may start, and how often.
+    group         list, show, validate, publish, roll back, compare, enable, delete
+    start_rules   `onward workflows flow`: how many runs of a workflow may start, and how often
 """
