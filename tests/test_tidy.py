@@ -47,11 +47,11 @@ FOREIGN_ALLOWED = {
     "tests/api/exercised.py": {"session"},  # a run of pytest, in the names of its hooks
     "src/onward/languages/serverless/read/calls.py": {"agent"},  # a method of A2A
     "src/onward/nodes/serverless/mcp.py": {"session"},  # a header of MCP
-    "tests/host/servers.py": {"session", "sessions"},  # of SMTP
-    "tests/host/test_http.py": {"session"},  # the name of a cookie
+    "tests/adapters/host/servers.py": {"session", "sessions"},  # of SMTP
+    "tests/adapters/host/test_http.py": {"session"},  # the name of a cookie
 }
 """Words that a file may use after all, because there they mean something else."""
-TESTED_AS = {"ports": "contract", "embedded": "engine", "bootstrap": "cli"}
+TESTED_AS = {"ports": "contract", "storage": "contract"}
 """Packages whose tests go by another name."""
 
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from adapters.host.servers import certificates
 from api.service import distributed, embedded, serving
-from host.servers import certificates
 
 __all__ = ["certificates"]
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from adapters.host.servers import smtp_server
 from api.service import serving
-from host.servers import smtp_server
 from onward.adapters.host.keys import KeyRing
 from onward.bootstrap.embedded_backend import open_embedded_backend
 from onward.bootstrap.settings import EmbeddedSettings

@@ -7,9 +7,9 @@ from email import policy
 
 import pytest
 
+from adapters.host.servers import smtp_server
 from api.service import PATIENCE_S, distributed, embedded, serving
 from api.test_signals import KEY, graph, waits
-from host.servers import smtp_server
 
 PUBLIC = "https://onward.example"
 PEOPLE = ["ada@test.example", "bob@test.example"]

@@ -15,7 +15,7 @@ from conformance.crew import Crew
 from conformance.jumping_time import JumpingTime
 from conformance.laboratory import Event, Given, Laboratory
 from conformance.writings import Writings
-from distributed.lab import Lab, until
+from languages.serverless.lab import Services, Sink, register
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.sql.publish_positions import TablePublishPositions
 from onward.adapters.sql.signals import TableChildLinks
@@ -33,7 +33,7 @@ from onward.ports.nodes.outside import HttpAnswer, HttpRequest
 from onward.runtime.cluster.run_control import LATE_MS
 from onward.runtime.queues import STATUS
 from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher
-from serverless.lab import Services, Sink, register
+from runtime.cluster.lab import Lab, until
 from support.harness import Ended, ListLog
 
 SINK = "http://sink.test/events"

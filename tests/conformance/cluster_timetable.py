@@ -10,7 +10,6 @@ from typing import Any
 from conformance.embedded_timetable import from_outside, publish
 from conformance.jumping_time import JumpingTime
 from conformance.laboratory import Event, Timetable
-from distributed.lab import Lab, Quiet
 from onward.bootstrap.cluster_backend import backend_on
 from onward.kernel.records import Definition
 from onward.languages.serverless.read.document import parse
@@ -19,6 +18,7 @@ from onward.runtime.token.start import DEFAULT_START, StartOptions
 from onward.runtime.triggers.clock import LOOK_MS, TriggerClock
 from onward.runtime.workflows.document_schedules import trigger_of
 from onward.runtime.workflows.service import WorkflowService
+from runtime.cluster.lab import Lab, Quiet
 
 NAME = "name: case,"
 _numbers = count(1)

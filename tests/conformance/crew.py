@@ -10,12 +10,12 @@ from dataclasses import replace
 from itertools import count
 
 from conformance.traffic import MortalBus, Traffic
-from distributed.lab import Quiet
 from onward.adapters.rabbitmq.bus import RabbitBus
 from onward.bootstrap.cluster import Cluster
 from onward.ports.nodes.commands import CommandKind
 from onward.runtime.cluster.worker import Worker
 from onward.runtime.tasks import cancel
+from runtime.cluster.lab import Quiet
 
 GRACE_S = 10
 

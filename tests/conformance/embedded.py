@@ -8,13 +8,13 @@ from typing import Any
 
 from conformance.embedded_timetable import EmbeddedTimetable, open_timetable
 from conformance.laboratory import Event, Given, Laboratory
+from languages.serverless.lab import File, TreeLab
 from onward.adapters.sql.publish_positions import TablePublishPositions
 from onward.adapters.sqlite.connection import SqliteDatabase
 from onward.adapters.sqlite.run_queries import SqliteRunQueries
 from onward.kernel.effects import Pause
 from onward.runtime.embedded.engine import EmbeddedEngine
 from onward.runtime.signals.lifecycle_publisher import LifecyclePublisher
-from serverless.lab import File, TreeLab
 from support.harness import Ended
 
 OUTLET = "lifecycle"

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from conformance.laboratory import Event, Timetable
+from languages.serverless.lab import File, TreeLab
 from onward.adapters.sql.event_sets import TableEventSets
 from onward.adapters.sql.triggers import TableTriggers
 from onward.adapters.sql.workflows import TableWorkflows
@@ -23,7 +24,6 @@ from onward.runtime.triggers.clock import TriggerClock
 from onward.runtime.triggers.events import EventTriggers
 from onward.runtime.workflows.document_schedules import trigger_of
 from onward.runtime.workflows.service import WorkflowService
-from serverless.lab import File, TreeLab
 from support.harness import patiently
 from support.jumping import JumpingClock
 

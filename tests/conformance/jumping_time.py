@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from distributed.lab import PATIENCE_S
+from runtime.cluster.lab import PATIENCE_S
 from support.jumping import START_MS
 
 LOOK_S = 0.002

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from languages.serverless.lab import Services, Sink
 from onward.ports.nodes.commands import CommandKind
-from serverless.lab import Services, Sink
 from support.harness import Ended
 
 Given = Any

@@ -13,11 +13,11 @@ from gherkin.parser import Parser
 from gherkin.pickles.compiler import Compiler
 
 from conformance.laboratory import Laboratory
+from languages.serverless.lab import error_in, output_of
 from onward.cli.output.run_result import error_of
 from onward.errors import DefinitionError
 from onward.kernel.messages import NodeStatusMessage
 from onward.languages.document.source import read
-from serverless.lab import error_in, output_of
 from services.fixtures import needed
 from support.harness import Ended
 

@@ -20,11 +20,11 @@ from conformance.jumping_time import JumpingTime
 from conformance.scenarios import HEAD, Scenario, play, scenarios
 from conformance.traffic import CountedBus, Traffic
 from conformance.writings import Commands, Writings
-from distributed.lab import Quiet, check_end, empty, idle_laboratory, until
+from languages.serverless.lab import TreeLab
 from onward.adapters.host.clock import HostClock
 from onward.runtime.cluster.master import PATIENCE_S, Master
 from onward.runtime.queues import STATUS
-from serverless.lab import TreeLab
+from runtime.cluster.lab import Quiet, check_end, empty, idle_laboratory, until
 from support.harness import ListLog
 
 _NEEDS_TIME = re.compile(

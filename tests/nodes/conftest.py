@@ -1,3 +1,3 @@
-from host.servers import certificates
+from adapters.host.servers import certificates
 
 __all__ = ["certificates"]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from host.servers import Site, http_site, reply
+from adapters.host.servers import Site, http_site, reply
 from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail

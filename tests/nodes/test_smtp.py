@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.servers import Certificates, Mailbox, smtp_server
+from adapters.host.servers import Certificates, Mailbox, smtp_server
 from onward.adapters.host.http import HostHttp
 from onward.adapters.host.log import HostLog
 from onward.adapters.host.mail import HostMail

@@ -2,11 +2,11 @@
 
 import pytest
 
+from languages.serverless.lab import workflow
 from onward.languages.serverless.read.document import parse_definition
 from onward.simulation.serverless.plan import PublishedEvent, TreePlan
 from onward.simulation.serverless.reference import EndlessError, TreeReference
 from onward.simulation.serverless.trial import RUN_INPUT, try_tree
-from serverless.lab import workflow
 
 SEEDS = 240
 BLOCK = 40

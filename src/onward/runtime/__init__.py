@@ -1,7 +1,8 @@
 """The shell around the kernel: it claims, runs, settles and commits, through ports.
 
 Read `token` first (one token, handled anywhere), then `activity` (a node at work), then one of the
-two engines: `embedded` (one process, one file) or `cluster` (worker, scheduler, master, reconciler).
+two engines: `embedded` (one process, one file) or `cluster` (worker, scheduler, master,
+reconciler).
 
 What people and the API do with runs stands above them: `signals`, `explain`, `security`,
 `workflows`, `control` (retry, start rules, retention) and `triggers`. Beside the rooms: `backend`

@@ -1,0 +1,3 @@
+from adapters.host.servers import certificates
+
+__all__ = ["certificates"]

@@ -1,3 +1,0 @@
-from host.servers import certificates
-
-__all__ = ["certificates"]
