@@ -10,7 +10,7 @@ from pathlib import Path
 
 from onward.adapters.host.clock import HostChance, HostClock
 from onward.adapters.host.keys import KeyRing
-from onward.adapters.host.mail import HostMail
+from onward.adapters.host.lazy_clients import LazyMail
 from onward.adapters.host.passwords import HostPasswords
 from onward.adapters.sql.accounts import TableAccounts
 from onward.adapters.sql.audit import TableAuditLog
@@ -37,7 +37,7 @@ def access_on(
         credentials=TableCredentials(tables, ring, makes_key=makes_key),
         audit=TableAuditLog(tables),
         http=http,
-        mail=HostMail(),
+        mail=LazyMail(),
     )
 
 

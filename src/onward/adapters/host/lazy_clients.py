@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from onward.ports.nodes.outside import Http, HttpAnswer, HttpRequest, Mail, MailServer
+from onward.ports.nodes.outside import Greeter, Http, HttpAnswer, HttpRequest, Mail, MailServer
 
 if TYPE_CHECKING:
     from onward.adapters.host.http import HostHttp
@@ -44,6 +44,12 @@ class LazyMail:
 
         return await HostMail().send(server, sender, recipients, message)
 
+    async def greet(self, server: MailServer) -> None:
+        from onward.adapters.host.mail import HostMail  # noqa: PLC0415  (see the module)
+
+        await HostMail().greet(server)
+
 
 _http: type[Http] = LazyHttp
 _mail: type[Mail] = LazyMail
+_greeter: type[Greeter] = LazyMail

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from onward.errors import DefinitionError
 from onward.kernel.messages import Token
@@ -11,14 +12,14 @@ from onward.kernel.records import Definition, RunRecord
 from onward.kernel.timestamps import to_iso
 from onward.languages.graph.program import GraphProgram
 from onward.languages.graph.routing import quota
-from onward.languages.serverless.model import ForkTask, ListenTask
-from onward.languages.serverless.program import ServerlessProgram
-from onward.languages.serverless.run.event_filters import types_of
 from onward.ports.cluster.inspection import Inspector, Snapshot
 from onward.ports.storage.run_queries import History
 from onward.runtime.explain.explain import Facts, QuarantineCause, RunExplanation, explain
 from onward.runtime.explain.serverless import DocumentShape, ForkShape
 from onward.runtime.explain.token_locator import GraphLayout, MergeShape
+
+if TYPE_CHECKING:
+    from onward.languages.serverless.program import ServerlessProgram
 
 Compile = Callable[[Definition], Program]
 
@@ -81,9 +82,12 @@ def layout_of(definition: Definition | None, compile_: Compile) -> GraphLayout:
         program = compile_(definition)
     except DefinitionError:
         return GraphLayout()
+    if isinstance(program, GraphProgram):
+        return _graph_layout(program)
+    # Start-up time: a command that meets no document of the DSL does not import it.
+    from onward.languages.serverless.program import ServerlessProgram  # noqa: PLC0415
+
     match program:
-        case GraphProgram():
-            return _graph_layout(program)
         case ServerlessProgram():
             return _tree_layout(program)
         case _:
@@ -92,6 +96,9 @@ def layout_of(definition: Definition | None, compile_: Compile) -> GraphLayout:
 
 def _tree_layout(program: ServerlessProgram) -> GraphLayout:
     """Return the layout of a tree: its tokens say themselves which task they are at."""
+    from onward.languages.serverless.model import ForkTask, ListenTask  # noqa: PLC0415
+    from onward.languages.serverless.run.event_filters import types_of  # noqa: PLC0415
+
     forks, heard = {}, {}
     for pointer, task in program.workflow.tasks.items():
         if isinstance(task, ForkTask):
