@@ -415,6 +415,16 @@ def test_links_between_pages_lead_somewhere():
     tell(findings, "correct the link")
 
 
+def test_files_that_pages_name_exist():
+    findings = []
+    for path in PAGES:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for name in re.findall(r"`((?:\w+/)+\w+\.(?:py|lua|sql))`", line):
+                if not ((SOURCE / name).exists() or (ROOT / name).exists()):
+                    findings.append(f"{named(path, number)}: {name}")
+    tell(findings, "name a file below src/onward, or below the root")
+
+
 def _without_code(text: str) -> str:
     """Blank fenced blocks out, keeping the line numbers: what looks like a link there is not."""
     return re.sub(

@@ -18,7 +18,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from onward.errors import StorageError
 
-_LOCK = 0x77656674
+_LOCK = 0x6F6E7764
 """The advisory lock of migrations; other releases take the same."""
 
 MIGRATION_NAME = re.compile(r"(?P<number>\d{4})_(?:pre|after_(?P<least>\d{4}))_[a-z_]+\.sql")
