@@ -51,13 +51,16 @@ async def writes_what_is_not_read():
 async def leaves_a_child_that_holds_its_pipes():
     process = await Subprocess.start("sh", "-c", "sleep 5 & exit 3", **ALL)
     assert 3 == await process.wait()
-    assert 3 == await process.aclose()
+    async with asyncio.timeout(2):
+        assert 3 == await process.aclose()
 
 
 async def has_not_read_what_it_was_given():
     process = await Subprocess.start("sh", "-c", "sleep 5 <&0 & exit 3", **ALL)
     process.stdin.write(b"x" * 10_000_000)
-    assert 3 == await process.aclose()
+    await process.wait()
+    async with asyncio.timeout(2):
+        assert 3 == await process.aclose()
 
 
 async def is_cancelled_while_it_starts():

@@ -13,7 +13,7 @@ import asyncio
 from asyncio.subprocess import DEVNULL, SubprocessStreamProtocol
 from collections.abc import Awaitable
 from contextlib import suppress
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 LIMIT_BYTES = 64 * 1024
 """How long a line of its output may be, unless said otherwise."""
@@ -106,8 +106,8 @@ class Subprocess:
                 self._transport.kill()
         await self.wait()
         code = self.returncode or 0
-        pipe = self._transport.get_pipe_transport(0)
-        if isinstance(pipe, asyncio.WriteTransport) and pipe.get_write_buffer_size():
+        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+        if pipe is not None and pipe.get_write_buffer_size():
             pipe.abort()  # a plain close would wait for a grandchild to read what is buffered
         self._transport.close()
         await asyncio.shield(self._protocol.closed)

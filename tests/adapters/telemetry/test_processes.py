@@ -148,7 +148,7 @@ def test_a_place_to_listen_that_is_none_is_wrong_usage(fleet, place):
     one = fleet.start("master", "--metrics", place)
 
     assert 2 == one.ends()
-    assert f"{place!r} is no [HOST:]PORT" in one.log.read_text()
+    assert f"{place!r} is not [HOST:]PORT" in one.log.read_text()
 
 
 def test_a_place_that_is_taken_is_one_line(fleet):

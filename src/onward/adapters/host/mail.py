@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 from email.utils import formatdate
+from typing import cast
 
 import aiosmtplib
 
@@ -56,7 +57,7 @@ class HostMail:
             client.close()
 
     def _client(self, server: MailServer) -> aiosmtplib.SMTP:
-        return aiosmtplib.SMTP(
+        return _Client(
             hostname=server.host,
             port=server.port,
             timeout=None,  # `send` keeps the deadline of the whole exchange
@@ -73,6 +74,19 @@ class HostMail:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
+
+
+class _Client(aiosmtplib.SMTP):
+    """The library's client, which leaves no connection behind when it is closed.
+
+    Closing alone would wait for a server to end TLS too, for longer than the event loop may live.
+    """
+
+    def close(self) -> None:
+        transport = cast("asyncio.WriteTransport | None", self.transport)
+        super().close()
+        if transport is not None:
+            transport.abort()
 
 
 async def _enter(client: aiosmtplib.SMTP, server: MailServer) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from onward.errors import StorageError
 
 APPLICATION_ID = 0x6F6E7764
-"""Marks a file as ours. Every file ever written has it, so it never changes."""
+"""Marks a file as ours. "onwd" in ASCII. It never changes, since files are known by it."""
 
 MIGRATION_NAME = re.compile(r"(?P<number>\d{4})_[a-z_]+\.sql")
 
