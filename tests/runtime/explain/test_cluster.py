@@ -304,10 +304,10 @@ async def test_a_run_whose_state_was_wiped_is_lost(lab):
     found = await explained(
         lab,
         run,
-        "its coordination state is gone though nodes have run: it was lost, and the run cannot"
-        " continue",
+        "its coordination state is gone: a master rebuilds it from its history, and it"
+        " continues; `onward repair` does so at once. Do not start it again",
     )
-    assert "nothing will move it: its state is lost" == found.summary
+    assert "its state was lost, and is rebuilt from its history" == found.summary
 
 
 async def test_a_run_that_has_ended_says_how_and_when(lab):

@@ -200,6 +200,8 @@ def _summary(facts: Facts, waits: tuple[WaitReason, ...]) -> str:
     if facts.snapshot.over:
         return "it has ended; the master has not yet written how: does one run?"
     kinds = [wait.kind for wait in waits if wait.kind != "limit"]
+    if "lost" in kinds and facts.snapshot.queued is None:  # on a cluster: masters repair
+        return "its state was lost, and is rebuilt from its history"
     if "lost" in kinds:
         return "nothing will move it: its state is lost"
     if not kinds:
@@ -266,10 +268,10 @@ def _nothing(facts: Facts) -> Iterator[WaitReason]:
     held = snapshot.scopes or snapshot.alarms or snapshot.barriers or snapshot.queued
     if held or snapshot.unreadable or snapshot.notes:
         return
-    if facts.node_runs:
+    if facts.node_runs and snapshot.queued is None:
         text = (
-            "its coordination state is gone though nodes have run: it was lost, and the run"
-            " cannot continue"
+            "its coordination state is gone: a master rebuilds it from its history, and it"
+            " continues; `onward repair` does so at once. Do not start it again"
         )
         yield WaitReason(kind="lost", text=text)
     elif snapshot.queued is None:
