@@ -66,12 +66,12 @@ class Crew:
     async def dying(self) -> AsyncIterator[None]:
         """Let the worker die again and again until the context is left."""
         deaths, redelivered, over = self._deaths, self._traffic.redelivered, asyncio.Event()
-        dying = asyncio.create_task(self._die(over))
-        try:
-            yield
-        finally:
-            over.set()
-            await dying
+        async with asyncio.TaskGroup() as group:  # a crew that fails fails the scenario
+            group.create_task(self._die(over))
+            try:
+                yield
+            finally:
+                over.set()
         assert self._deaths > deaths + 1, "it was never in danger"
         assert self._traffic.redelivered > redelivered, "nothing was delivered again"
 
@@ -121,6 +121,6 @@ class Crew:
         assert bus is not None
         self._worker = None
         await bus.cut()
-        await cancel(running, *worker._tasks, *worker._outbox._sending)
+        await cancel(running, *worker._tasks, *worker._outbox._deliveries)
         await bus.close()
-        await worker._at.activities.aclose()  # a process that dies takes these with it
+        await worker._services.activities.aclose()  # a process that dies takes these with it
