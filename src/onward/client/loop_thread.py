@@ -73,12 +73,16 @@ class Portal:
         """End the loop and its thread, after the last thing that is to be done there."""
         if not self._thread.is_alive():
             return
-        if last is not None:
-            asyncio.run_coroutine_threadsafe(last, self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
+        try:
+            if last is not None:
+                asyncio.run_coroutine_threadsafe(last, self._loop).result()
+        finally:
+            # In its own thread: the caller's may have a running loop, as in a notebook.
+            left = asyncio.run_coroutine_threadsafe(self._loop.shutdown_asyncgens(), self._loop)
+            left.result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
 
 async def _next(source: AsyncIterator[T]) -> T:
