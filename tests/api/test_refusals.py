@@ -155,8 +155,9 @@ async def test_a_bug_tells_nothing_of_itself_and_a_store_that_is_away_says_so(lo
     async def away():
         raise StorageError("PostgreSQL cannot be reached: start it")
 
-    monkeypatch.setattr(local.backend, "queues", broken)
-    monkeypatch.setattr(local.backend, "workers", away)
+    operations = type(local.backend.operations)
+    monkeypatch.setattr(operations, "queues", lambda _: broken())
+    monkeypatch.setattr(operations, "workers", lambda _: away())
     bug = await local.get("/queues")
     outage = await local.get("/workers")
 

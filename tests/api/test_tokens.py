@@ -4,6 +4,7 @@ import pytest
 
 from api.people import OPERATOR, PASSWORD, administration_of, guarded
 from api.service import serving
+from onward import AsyncEngine, DeniedError
 from onward.api.http.identity import Access
 from onward.errors import InputError
 from onward.runtime.security.accounts import PREFIX, hash_of
@@ -173,3 +174,12 @@ async def test_on_loopback_a_token_counts_as_what_it_is(backend):
     assert ("local", "admin") == (local.json()["kind"], local.json()["role"])
     assert ("token", "viewer") == (shown.json()["kind"], shown.json()["role"])
     assert [403, 401] == [forbidden.status_code, wrong.status_code]
+
+
+async def test_a_token_is_sent(backend):
+    async with serving(backend, Access.of("127.0.0.1", "a-secret-of-16-or-more")) as service:
+        async with AsyncEngine.connect(service.url, "a-secret-of-16-or-more") as engine:
+            assert "onward" == (await engine.server())["name"]
+        async with AsyncEngine.connect(service.url, "another-secret-of-16") as engine:
+            with pytest.raises(DeniedError):
+                await engine.server()

@@ -12,7 +12,6 @@ import onward
 from api.documents import chain, fan_out, waiting
 from api.service import PATIENCE_S, distributed, embedded, serving
 from onward import AsyncEngine, Engine
-from onward.api.http.identity import Access
 from onward.client.errors import UnreachableError, refusal
 from onward.client.event_stream import follow, read_stream
 from onward.client.transports.transport import Streamed
@@ -210,15 +209,6 @@ def test_who_comes_after_the_engine_was_closed_is_told(tmp_path):
 
     with pytest.raises(UnreachableError, match="the engine was closed meanwhile"):
         next(events)
-
-
-async def test_a_token_is_sent(backend):
-    async with serving(backend, Access.of("127.0.0.1", "a-secret-of-16-or-more")) as service:
-        async with AsyncEngine.connect(service.url, "a-secret-of-16-or-more") as engine:
-            assert "onward" == (await engine.server())["name"]
-        async with AsyncEngine.connect(service.url, "another-secret-of-16") as engine:
-            with pytest.raises(onward.DeniedError):
-                await engine.server()
 
 
 async def test_a_server_that_is_not_there_is_told():

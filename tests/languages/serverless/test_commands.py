@@ -126,5 +126,5 @@ def test_a_document_with_a_schedule_runs_once_and_says_who_keeps_it(onward):
 
     assert (0, {"n": 2}) == (done.returncode, json.loads(done.stdout))
     assert "w.yaml:2:" in done.stderr
-    assert "a schedule is kept by a server" in done.stderr
+    assert "only a server follows a schedule" in done.stderr
     assert "onward workflows push" in done.stderr
