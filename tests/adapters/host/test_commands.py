@@ -10,6 +10,7 @@ import pytest
 from onward.adapters.host.commands import HostCommands
 from onward.ports.nodes.commands import Command
 from onward.ports.nodes.outside import OutsideError
+from onward.subprocesses import Subprocess
 
 
 def shell(text, **more):
@@ -76,6 +77,32 @@ async def test_a_process_that_is_cancelled_dies_with_its_children_and_what_it_di
         while not pids.exists():
             await asyncio.sleep(0.01)
     task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert "yes\n" == undone.read_text()
+    assert not _alive(int(pids.read_text()))
+
+
+async def test_a_process_that_is_cancelled_while_it_starts_is_stopped_and_undone_too(
+    tmp_path, monkeypatch
+):
+    """It can be at work before its pipes are connected."""
+    pids, undone = tmp_path / "pids", tmp_path / "undone"
+    text = f"sleep 1000 & echo $! > {pids}.new; mv {pids}.new {pids}; wait"
+    command = shell(text, undo=("/bin/sh", "-c", f"echo yes > {undone}"))
+    start = Subprocess.start
+
+    async def start_slowly(*argv, **options):
+        process = await start(*argv, **options)
+        while not pids.exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.sleep(0)
+        return process
+
+    monkeypatch.setattr(Subprocess, "start", start_slowly)
+    task = asyncio.create_task(HostCommands(["shell"]).run("shell", command))
     with pytest.raises(asyncio.CancelledError):
         await task
 

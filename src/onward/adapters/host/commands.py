@@ -100,6 +100,16 @@ class HostCommands:
         return [program, *rest]
 
     async def _start(self, kind: CommandKind, command: Command, folder: str) -> Subprocess:
+        starting = asyncio.ensure_future(self._start_process(kind, command, folder))
+        try:
+            await asyncio.wait([starting])
+        except asyncio.CancelledError:
+            # It may be at work before we know it: all of it is stopped, and undone.
+            await uninterrupted(_stop_starting(starting, kind, command, folder))
+            raise
+        return starting.result()
+
+    async def _start_process(self, kind: CommandKind, command: Command, folder: str) -> Subprocess:
         argv = self._argv(kind, command)
         await asyncio.to_thread(_write_files, folder, command.files)
         try:
@@ -159,6 +169,13 @@ async def _stop(process: Subprocess, kind: CommandKind, command: Command, folder
                 await undo.wait()
         finally:
             await undo.aclose()
+
+
+async def _stop_starting(
+    starting: asyncio.Future[Subprocess], kind: CommandKind, command: Command, folder: str
+) -> None:
+    with suppress(OutsideError):
+        await _stop(await starting, kind, command, folder)
 
 
 def _kill_group(process: Subprocess) -> None:
