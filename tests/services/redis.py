@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import redis
+
 from services.process import (
     Kept,
     MissingError,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-
 import redis
+
 from services.process import keep, room
 
 KEYS = ["one", "another"]
