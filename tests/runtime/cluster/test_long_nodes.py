@@ -251,7 +251,7 @@ def slow():
     one.close()
 
 
-TERMS = ("--early-ack", "0.2", "--lease", "3")  # a busy machine may be late by two seconds
+TERMS = ("--early-ack", "0.2", "--lease", "1")
 
 
 def asked(fleet, slow):
